@@ -1,0 +1,1 @@
+"""Raw-prompt tool calling with local open-weight models."""
