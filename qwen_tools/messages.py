@@ -8,7 +8,7 @@ written for a model is not known here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,11 +51,11 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Message:
-    """One message of a conversation.
+    r"""One message of a conversation.
 
     ``role`` is ``system``, ``user``, ``assistant`` or ``tool``. An assistant message that a
     local model generated keeps ``prefill`` (what the generation prompt had opened, for example
-    ``"<think>\\n"``), ``raw`` (the text generated after it, without the end-of-turn token) and
+    ``"<think>\n"``), ``raw`` (the text generated after it, without the end-of-turn token) and
     ``token_ids`` (the sampled ids of ``raw``, also without the end-of-turn id), so that it is
     never rendered again from its parts. ``finish`` is ``stop``, ``length`` or ``interrupted``.
     """
@@ -153,7 +153,8 @@ def as_dicts(messages: Iterable[Message]) -> list[dict[str, Any]]:
     Ids that are missing are made from positions, ``call_{message}_{call}`` counted from 1, so that the
     same conversation always gets the same ids.
     """
-    result, open_ids = [], iter(())
+    result: list[dict[str, Any]] = []
+    open_ids: Iterator[str | None] = iter(())
     for number, message in enumerate(messages, start=1):
         if message.role == "tool":
             message = replace(message, call_id=message.call_id or next(open_ids, None))
@@ -172,8 +173,8 @@ def _in_call_order(calls: tuple[ToolCall, ...], results: list[Message], first_nu
     """The results of one turn, sorted by their calls where both sides have ids."""
     if len(results) > len(calls):
         raise UserError(
-            f"message {first_number + len(calls)}: a tool result without a call; the assistant message before it "
-            f"makes {len(calls)}"
+            f"message {first_number + len(calls)}: a tool result without a call; "
+            f"the assistant message before makes {len(calls)}"
         )
     if not all(call.id for call in calls) or not all(result.call_id for result in results):
         return results
@@ -190,8 +191,8 @@ def _in_call_order(calls: tuple[ToolCall, ...], results: list[Message], first_nu
     for index in range(len(results)):
         if index not in order:
             raise UserError(
-                f"message {first_number}: the result of call {calls[index].id!r} is missing, so the model would take "
-                "a later result for it"
+                f"message {first_number}: the result of call {calls[index].id!r} is missing, "
+                "so the model would take a later result for it"
             )
     return [order[index] for index in range(len(results))]
 

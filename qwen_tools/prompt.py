@@ -1,9 +1,10 @@
 """The prompt: a conversation as segments of text, each trusted or not, and from them a string or token ids.
 
-Rendering gives what the family's official template gives, character for character, and for harmless text its ids.
-Two things are better than there. Control tokens (``<|im_end|>``, ``<tool_call>``, ...) become ids only where the
-renderer itself wrote them: in the text of a user, a tool or a tool's description they are encoded as the plain text
-they are. And what a model generated is never written again from its parts: its sampled ids stay.
+Rendering gives what the family's official template gives, character for character, and for harmless text
+its ids. Two things are better than there. Control tokens (``<|im_end|>``, ``<tool_call>``, ...) become ids
+only where the renderer itself wrote them: in the text of a user, a tool or a tool's description they are
+encoded as the plain text they are. And what a model generated is never written again from its parts: its
+sampled ids stay.
 
 Nothing here knows a model; ``families`` says how each line of models writes things down.
 """
@@ -11,18 +12,18 @@ Nothing here knows a model; ``families`` says how each line of models writes thi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from . import tools as _tools
 from .errors import UserError
 from .families import Family, Options, Place, get
 from .messages import Message, as_messages
-from . import tools as _tools
 
 ASSISTANT = "<|im_start|>assistant\n"
 
@@ -35,9 +36,9 @@ _TAG = re.compile("({})".format("|".join(map(re.escape, _TAGS))))
 class Segment:
     """A stretch of the prompt.
 
-    ``kind`` is ``marker`` (control tokens and role names), ``system``, ``tools``, ``user``, ``call``, ``text``,
-    ``reasoning`` or ``response``. Only in a ``trusted`` segment are control tokens control tokens. ``ids`` are
-    the ids of a text that a model generated. ``label`` names the tool that a ``tools`` segment describes.
+    ``kind`` is ``marker`` (control tokens and role names), ``system``, ``tools``, ``user``, ``call``,
+    ``text``, ``reasoning`` or ``response``. Only in a ``trusted`` segment are control tokens control tokens.
+    ``ids`` are those of a text that a model generated. ``label`` names the tool that a segment describes.
     """
 
     text: str
@@ -47,12 +48,12 @@ class Segment:
     label: str = ""
 
 
-@lru_cache(maxsize=None)
+@cache
 def text_file(name: str) -> str:
     """The text ``prompts/NAME``, without its final newline."""
-    packaged = files(__package__).joinpath("prompts", name)
+    packaged = files(__package__) / "prompts" / name
     # A checkout has the texts at its top, where people read them; only a wheel has them inside the package.
-    source = packaged if packaged.is_file() else Path(__file__).parents[1].joinpath("prompts", name)
+    source = packaged if packaged.is_file() else Path(__file__).parents[1] / "prompts" / name
     return source.read_text(encoding="utf-8").removesuffix("\n")
 
 
@@ -64,7 +65,7 @@ def segments(
 ) -> list[Segment]:
     """The whole prompt of a conversation, generation prompt included.
 
-    ``tools`` are Tools or OpenAI-style dicts, ``options`` those of the official templates (see families.Options).
+    ``tools`` are Tools or OpenAI-style dicts, ``options`` those of the official templates (families.Options).
     Raises UserError naming the message, counted from 1, or the tool that cannot be rendered.
     """
     prompt = Prompt(tools, family, **options)
@@ -83,7 +84,7 @@ def render(
 
 
 def generation_prefill(family: str, **options: Any) -> str:
-    """What the generation prompt opens behind ``<|im_start|>assistant\\n``: nothing, or the beginning of a thought."""
+    """What the generation prompt opens behind the role's name: nothing, or the beginning of a thought."""
     return get(family).prefill(Options.of(options))
 
 
@@ -130,6 +131,9 @@ class Prompt:
         self.family: Family = get(family)
         self.options = Options.of(options)
         self.dropped = 0
+        # What the generation prompt opens behind the role's name.
+        self.prefill = self.family.prefill(self.options)
+        self._preamble = self.family.preamble(self.options)
         self._tools = _tool_segments(self.family, tools)
         self._systems: list[Message] = []
         self._opening = _Turn([])
@@ -142,7 +146,8 @@ class Prompt:
     def append(self, messages: Iterable[Message]) -> None:
         """Add messages; results must already be in the order of their calls (``as_messages`` sees to that).
 
-        Raises UserError naming the message that cannot be rendered; the prompt is then of no further use.
+        Raises UserError naming a result without a call; what else cannot be rendered is said when the prompt
+        is asked for. The prompt is then of no further use.
         """
         for message in messages:
             self._count += 1
@@ -201,12 +206,12 @@ class Prompt:
             self._query = len(self._turns) - 1
 
     def _is_query(self, content: str) -> bool:
-        """Some clients send results as the user's text; the templates do not take those for a new question."""
+        """Some clients send results as a user's text; the templates do not take those for a new question."""
         content = content.strip() if self.family.trims else content
         return not (content.startswith("<tool_response>") and content.endswith("</tool_response>"))
 
     def _drops(self, message: Message) -> bool:
-        """Whether the thought of an earlier turn is left out that was part of the prompt when it was generated."""
+        """Whether a thought is left out of earlier turns that was part of the prompt when it was new."""
         return (
             message.raw is not None and bool(message.reasoning) and self.family.drops_reasoning(self.options)
         )
@@ -221,8 +226,7 @@ class Prompt:
             if not turn.segments:
                 turn.segments = _tidy(self._turn(turn, index))
             yield turn
-        prefill = self.family.prefill(self.options)
-        yield _Turn([], [Segment(ASSISTANT + prefill, "marker", True)])
+        yield _Turn([], [Segment(ASSISTANT + self.prefill, "marker", True)])
 
     def _system_turn(self) -> Iterator[Segment]:
         family = self.family
@@ -234,8 +238,9 @@ class Prompt:
             family.default_system == "always" or (self._tools and family.default_system == "tools")
         ):
             system = [Segment(text_file(f"{family.name}/system.txt"), "system", True)]
-        preamble = family.preamble(self.options)
-        parts = [[Segment(text_file(f"{family.name}/{preamble}"), "system", True)]] if preamble else []
+        parts = []
+        if self._preamble:
+            parts.append([Segment(text_file(f"{family.name}/{self._preamble}"), "system", True)])
         parts += [system] if system and not family.system_last else []
         parts += [self._tools] if self._tools else []
         parts += [system] if system and family.system_last else []
@@ -256,10 +261,9 @@ class Prompt:
         elif turn.role == "assistant":
             old = self._query is not None and index < self._query
             place = Place(not old and self._query is not None, old, index == len(self._turns) - 1)
+            write = self._said if message.raw is None else self._generated
             try:
-                yield from (
-                    self._said(message, place) if message.raw is None else self._generated(message, place)
-                )
+                yield from write(message, place)
             except UserError as error:
                 raise UserError(f"message {turn.number}: {error}") from error
         else:
@@ -304,7 +308,7 @@ class Prompt:
 
 @dataclass
 class _Turn:
-    """What stands between two turn markers: a message, or all results of a turn. Rendered and encoded when asked for."""
+    """A message, or all results of a turn. Rendered and encoded when asked for."""
 
     messages: list[Message]
     segments: list[Segment] = field(default_factory=list)
@@ -325,8 +329,9 @@ class _Turn:
 
 
 def _tidy(segments: Iterable[Segment]) -> list[Segment]:
-    """Without empty segments, and without halves of surrogate pairs, which a file name or a JSON escape can bring
-    in and no tokenizer takes: each becomes U+FFFD."""
+    """Without empty segments, and without halves of surrogate pairs, which a file name or a JSON escape can
+    bring in and no tokenizer takes: each becomes U+FFFD.
+    """
     tidy = []
     for segment in segments:
         if not segment.text.isascii():
@@ -338,7 +343,7 @@ def _tidy(segments: Iterable[Segment]) -> list[Segment]:
 
 
 def _tagged(text: str, kind: str = "text") -> Iterator[Segment]:
-    """A generated text whose ids are not known: the tags that a model writes are its own, anything else is plain."""
+    """A generated text whose ids are not known: the tags are the model's own, anything else is plain."""
     for index, piece in enumerate(_TAG.split(text)):
         if index % 2:
             kind = _TAGS[piece]
@@ -347,11 +352,16 @@ def _tagged(text: str, kind: str = "text") -> Iterator[Segment]:
             yield Segment(piece, kind, False)
 
 
+def tool_dict(tool: Any) -> Mapping[str, Any]:
+    """A tool as templates see it. A dict stays as it is: the order of its keys is part of the prompt."""
+    return tool if isinstance(tool, Mapping) else _tools.as_tool(tool).to_dict()
+
+
 def _tool_segments(family: Family, tools: Iterable[Any]) -> list[Segment]:
     """The part of the system text that offers the tools; empty without tools."""
     lines: list[Segment] = []
     for number, tool in enumerate(tools, start=1):
-        data = tool if isinstance(tool, Mapping) else _tools.as_tool(tool).to_dict()
+        data = tool_dict(tool)
         function = data.get("function", data)
         if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
             raise UserError(f"tool {number} has no name: it must be an object with a function that has one")
@@ -378,8 +388,8 @@ class _Codec:
         self.added: dict[str, int] = tokenizer.get_added_vocab()
         longest_first = sorted(self.added, key=len, reverse=True)
         self.control = re.compile("({})".format("|".join(map(re.escape, longest_first)) or "(?!)"))
-        # The same model and normaliser, but without added tokens. Switches such as split_special_tokens do not do
-        # this: <tool_call> is an added token of Qwen2.5, but not a special one.
+        # The same model and normaliser, but without added tokens. Switches such as split_special_tokens do
+        # not do this: <tool_call> is an added token of Qwen2.5, but not a special one.
         self._bare = Tokenizer(backend.model)
         if backend.normalizer is not None:
             self._bare.normalizer = backend.normalizer
@@ -393,8 +403,9 @@ class _Codec:
         return ids
 
     def wrote(self, segment: Segment) -> bool:
-        """Whether the ids are of this tokenizer: a saved session may be continued with another model. A text with
-        U+FFFD is believed, since its ids may be those of an unfinished character."""
+        """Whether the ids are of this tokenizer: a saved session may be continued with another model. A text
+        with U+FFFD is believed, since its ids may be those of an unfinished character.
+        """
         if "\ufffd" in segment.text:
             return True
         return bool(self._decode(list(segment.ids or ()), skip_special_tokens=False) == segment.text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 
 from ..errors import UserError
 from . import qwen2_5, qwen3, qwen3_8, qwen3_coder, qwq
@@ -10,9 +10,9 @@ from .family import Family, Options, Place, Spoken
 
 __all__ = ["FAMILIES", "Family", "Options", "Place", "Spoken", "detect", "get"]
 
-# In the order in which ``detect`` tries them: the signs of a later one also stand in templates of earlier ones.
+# In the order in which ``detect`` tries them: an earlier template also holds the signs of later families.
 FAMILIES: dict[str, Family] = {
-    module.FAMILY.name: module.FAMILY for module in (qwen3_coder, qwen3_8, qwq, qwen3, qwen2_5)
+    module.FAMILY.name: module.FAMILY for module in (qwen3_coder, qwen3_8, qwen3, qwq, qwen2_5)
 }
 
 
@@ -24,12 +24,14 @@ def get(name: str) -> Family:
         raise UserError(f"unknown family {name!r}: use {', '.join(sorted(FAMILIES))}") from None
 
 
-def detect(chat_template: str, added_tokens: Container[str]) -> str:
-    """The family of a model, from its chat template (Jinja source) and the texts of its added tokens.
+def detect(chat_template: str | Mapping[str, str], added_tokens: Container[str]) -> str:
+    """The family of a model, from its chat template (Jinja source, or several by name) and its added tokens.
 
-    A template that is close to a family's but not equal to it is found too; ``prompt.template_difference`` tells
+    A template that is close to a family's but not equal is found too: ``template.template_difference`` tells
     them apart. Raises UserError where the model does not write ChatML turns at all.
     """
+    if not isinstance(chat_template, str):
+        chat_template = "\n".join(chat_template.values())
     if "<|im_start|>" in added_tokens and "<|im_end|>" in added_tokens:
         for family in FAMILIES.values():
             if all(sign in chat_template for sign in family.signs):
@@ -37,6 +39,7 @@ def detect(chat_template: str, added_tokens: Container[str]) -> str:
         if not chat_template:
             # Qwen3 made <tool_response> a token; before it only <tool_call> was one.
             return "qwen3" if "<tool_response>" in added_tokens else "qwen2.5"
+    names = ", ".join(sorted(FAMILIES))
     raise UserError(
-        f"the model's chat template is of no known family; name the closest one with --family ({', '.join(sorted(FAMILIES))})"
+        f"the model's chat template is of no known family; name the closest with --family ({names})"
     )

@@ -1,8 +1,8 @@
 """What a family is: the value, and the forms that several families share.
 
-All families here write ChatML turns, ``<|im_start|>ROLE\\n...<|im_end|>\\n``; a Family says what differs. Its texts are
-in ``prompts/NAME/``: ``tools.txt`` (with ``{tools}`` where the tools go) and, where it has a default system text,
-``system.txt``. Turning a conversation into a prompt is not done here.
+All families here write ChatML turns (``<|im_start|>``, role, text, ``<|im_end|>``); a Family says what
+differs. Its texts are in ``prompts/NAME/``: ``tools.txt``, with ``{tools}`` where the tools go, and
+``system.txt`` where it has a default system text. Turning a conversation into a prompt is not done here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Options:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Options:
-        """Read options; None means the default. A family ignores those it has no use for, as its template does.
+        """Read options; None means the default. A family ignores those it has no use for, as templates do.
 
         Raises UserError for a name that no family has, or a value of the wrong kind.
         """
@@ -44,7 +44,8 @@ class Options:
 
 class Place(NamedTuple):
     """Where an assistant message stands: ``current`` when it belongs to the answer of the last user
-    message, ``old`` when a user message follows it, ``last`` when nothing follows it."""
+    message, ``old`` when a user message follows it, ``last`` when nothing follows it.
+    """
 
     current: bool
     old: bool
@@ -53,7 +54,8 @@ class Place(NamedTuple):
 
 class Spoken(NamedTuple):
     """An assistant message as its family writes it: the thought (None: no ``<think>`` block), the text, and
-    what stands between the text and the first call."""
+    what stands between the text and the first call.
+    """
 
     thought: str | None
     content: str
@@ -66,7 +68,7 @@ def speak(message: Message, place: Place, options: Options) -> Spoken:  # noqa: 
 
 
 def tool_line(tool: Mapping[str, Any]) -> str:
-    """A tool as one line of JSON, as Python's json writes it: key order kept, nothing escaped that need not be."""
+    """A tool as one line of JSON, as Python's json writes it: in its own key order, < and é as they are."""
     return json.dumps(tool, ensure_ascii=False)
 
 
@@ -99,7 +101,7 @@ class Family:
     signs: tuple[str, ...]
     # ``json`` or ``xml``: what the model writes inside <tool_call>.
     dialect: str = "json"
-    # When ``system.txt`` stands in for a missing system message: ``always``, ``tools`` (only with tools) or ``never``.
+    # When ``system.txt`` stands in for a missing system message: ``always``, with ``tools``, or ``never``.
     default_system: str = "never"
     # The system text stands behind the tools, not in front of them, and is left out when empty.
     system_last: bool = False

@@ -20,5 +20,5 @@ FAMILY = Family(
     signs=("<|im_start|>", "<tool_call>", "reasoning_content"),
     speak=_speak,
     prefill=lambda options: "" if options.enable_thinking else "<think>\n\n</think>\n\n",
-    drops_reasoning=lambda options: True,
+    drops_reasoning=lambda options: True,  # noqa: ARG005
 )

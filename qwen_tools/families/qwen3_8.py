@@ -1,4 +1,4 @@
-"""Qwen3.8: tools in JSON, calls in XML, a reasoning effort; thoughts stay in the history unless told otherwise."""
+"""Qwen3.8: tools in JSON, calls in XML, a reasoning effort; thoughts stay unless told otherwise."""
 
 import json
 from typing import Any

@@ -10,9 +10,9 @@ def _speak(message: Message, place: Place, options: Options) -> Spoken:  # noqa:
 
 FAMILY = Family(
     "qwq",
-    signs=("<|im_start|>assistant\\n<think>\\n", "<tool_call>", "split('</think>')"),
+    signs=("<|im_start|>assistant\\n<think>\\n", "<tool_call>"),
     default_system="tools",
     speak=_speak,
-    prefill=lambda options: "<think>\n",
-    drops_reasoning=lambda options: True,
+    prefill=lambda options: "<think>\n",  # noqa: ARG005
+    drops_reasoning=lambda options: True,  # noqa: ARG005
 )
