@@ -275,9 +275,12 @@ class Prompt:
         """A message in the very text and ids that the model generated."""
         raw = message.raw or ""
         if place.old and self._drops(message):
-            rest = (message.prefill + raw).partition("</think>")[2].lstrip("\n")
-            yield Segment(ASSISTANT, "marker", True)
-            yield from _tagged(rest)
+            answer = raw.partition("</think>")[2].lstrip("\n")
+            if answer:
+                yield Segment(ASSISTANT, "marker", True)
+                yield from _tagged(answer)
+            else:  # the thought never ended; a call in it stands in the parts
+                yield from self._said(message, place)
             return
         yield Segment(ASSISTANT + message.prefill, "marker", True)
         if message.token_ids is not None:

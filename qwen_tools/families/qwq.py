@@ -5,7 +5,8 @@ from .family import Family, Options, Place, Spoken
 
 
 def _speak(message: Message, place: Place, options: Options) -> Spoken:  # noqa: ARG001
-    return Spoken(None, message.content.split("</think>")[-1].lstrip("\n"), "\n" if message.content else "")
+    content = message.content if place.last else message.content.split("</think>")[-1].lstrip("\n")
+    return Spoken(None, content, "\n" if message.content else "")
 
 
 FAMILY = Family(
