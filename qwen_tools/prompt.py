@@ -12,12 +12,14 @@ Nothing here knows a model; ``families`` says how each line of models writes thi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cache
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from . import tools as _tools
@@ -32,8 +34,7 @@ _TAGS = {"<think>": "reasoning", "</think>": "text", "<tool_call>": "call", "</t
 _TAG = re.compile("({})".format("|".join(map(re.escape, _TAGS))))
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """A stretch of the prompt.
 
     ``kind`` is ``marker`` (control tokens and role names), ``system``, ``tools``, ``user``, ``call``,
@@ -96,27 +97,56 @@ def encode(segments: Iterable[Segment], tokenizer: Any) -> list[int]:
     """
     codec = _codec(tokenizer)
     ids: list[int] = []
-    run: list[str] = []
-
-    def end_run(*fixed: int) -> None:
-        if run:
-            ids.extend(codec.plain("".join(run)))
-            run.clear()
-        ids.extend(fixed)
-
-    for segment in segments:
-        if segment.ids is not None and codec.wrote(segment):
-            end_run(*segment.ids)
-            continue
-        for part in [segment] if segment.ids is None else _tagged(segment.text):
-            pieces = codec.control.split(part.text) if part.trusted else [part.text]
-            for index, piece in enumerate(pieces):
-                if index % 2:
-                    end_run(codec.added[piece])
-                elif piece:
-                    run.append(piece)
-    end_run()
+    for run in _runs(segments, codec):
+        ids += run.ids or codec.ids(run.text)
     return ids
+
+
+def token_owners(segments: Iterable[Segment], tokenizer: Any) -> list[int]:
+    """For each id that ``encode`` gives, the index of the segment in which its text begins."""
+    codec = _codec(tokenizer)
+    owners: list[int] = []
+    for run in _runs(segments, codec):
+        if run.ids:
+            owners += [run.owners[0]] * len(run.ids)
+            continue
+        ends = list(accumulate(map(len, run.texts)))
+        owners += [run.owners[bisect_right(ends, start)] for start, _ in codec.plain(run.text).offsets]
+    return owners
+
+
+@dataclass
+class _Run:
+    """What is encoded in one piece: fixed ids of one segment, or neighbouring texts of several."""
+
+    owners: list[int]
+    texts: list[str]
+    ids: Sequence[int] = ()
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+
+def _runs(segments: Iterable[Segment], codec: _Codec) -> Iterator[_Run]:
+    run = _Run([], [])
+    for owner, segment in enumerate(segments):
+        if segment.ids is not None and codec.wrote(segment):
+            pieces: list[tuple[str, Sequence[int]]] = [("", segment.ids)]
+        else:
+            parts = [segment] if segment.ids is None else tagged(segment.text)
+            pieces = [piece for part in parts for piece in codec.pieces(part)]
+        for text, ids in pieces:
+            if text:
+                run.owners.append(owner)
+                run.texts.append(text)
+            elif ids:
+                if run.texts:
+                    yield run
+                    run = _Run([], [])
+                yield _Run([owner], [], ids)
+    if run.texts:
+        yield run
 
 
 class Prompt:
@@ -135,6 +165,10 @@ class Prompt:
         self.prefill = self.family.prefill(self.options)
         self._preamble = self.family.preamble(self.options)
         self._tools = _tool_segments(self.family, tools)
+        self._end = _marker(self.family.end_of_turn + "\n")
+        self._results_open, self._result_open, self._result_close = map(
+            _marker, (self.family.results_open, self.family.result_open, self.family.result_close)
+        )
         self._systems: list[Message] = []
         self._opening = _Turn([])
         self._turns: list[_Turn] = []
@@ -161,7 +195,7 @@ class Prompt:
     @property
     def text(self) -> str:
         """The exact prompt as text."""
-        return "".join(turn.text for turn in self._all_turns())
+        return "".join([turn.text for turn in self._all_turns()])
 
     def ids(self, tokenizer: Any) -> list[int]:
         """The exact prompt as token ids; equal to ``encode(prompt.segments, tokenizer)``."""
@@ -226,7 +260,7 @@ class Prompt:
             if not turn.segments:
                 turn.segments = _tidy(self._turn(turn, index))
             yield turn
-        yield _Turn([], [Segment(ASSISTANT + self.prefill, "marker", True)])
+        yield _Turn([], [_marker(ASSISTANT + self.prefill)])
 
     def _system_turn(self) -> Iterator[Segment]:
         family = self.family
@@ -245,19 +279,19 @@ class Prompt:
         parts += [self._tools] if self._tools else []
         parts += [system] if system and family.system_last else []
         for index, part in enumerate(parts):
-            yield Segment("\n\n" if index else "<|im_start|>system\n", "marker", True)
+            yield _marker("\n\n" if index else "<|im_start|>system\n")
             yield from part
         if parts:
-            yield self._end()
+            yield self._end
 
     def _turn(self, turn: _Turn, index: int) -> Iterator[Segment]:
-        family, message = self.family, turn.messages[0]
+        message = turn.messages[0]
         if turn.role == "tool":
-            yield Segment(family.results_open, "marker", True)
+            yield self._results_open
             for result in turn.messages:
-                yield Segment(family.result_open, "marker", True)
+                yield self._result_open
                 yield Segment(self._content(result), "response", False)
-                yield Segment(family.result_close, "marker", True)
+                yield self._result_close
         elif turn.role == "assistant":
             old = self._query is not None and index < self._query
             place = Place(not old and self._query is not None, old, index == len(self._turns) - 1)
@@ -267,9 +301,9 @@ class Prompt:
             except UserError as error:
                 raise UserError(f"message {turn.number}: {error}") from error
         else:
-            yield Segment(f"<|im_start|>{turn.role}\n", "marker", True)
+            yield _marker(f"<|im_start|>{turn.role}\n")
             yield Segment(self._content(message), turn.role, False)
-        yield self._end()
+        yield self._end
 
     def _generated(self, message: Message, place: Place) -> Iterator[Segment]:
         """A message in the very text and ids that the model generated."""
@@ -277,36 +311,33 @@ class Prompt:
         if place.old and self._drops(message):
             answer = raw.partition("</think>")[2].lstrip("\n")
             if answer:
-                yield Segment(ASSISTANT, "marker", True)
-                yield from _tagged(answer)
+                yield _marker(ASSISTANT)
+                yield from tagged(answer)
             else:  # the thought never ended; a call in it stands in the parts
                 yield from self._said(message, place)
             return
-        yield Segment(ASSISTANT + message.prefill, "marker", True)
+        yield _marker(ASSISTANT + message.prefill)
         if message.token_ids is not None:
             yield Segment(raw, "call" if message.calls else "text", True, message.token_ids)
         else:
-            yield from _tagged(raw, _TAGS[_TAG.findall("</think>" + message.prefill)[-1]])
+            yield from tagged(raw, _TAGS[_TAG.findall("</think>" + message.prefill)[-1]])
 
     def _said(self, message: Message, place: Place) -> Iterator[Segment]:
         """A message from its parts."""
         thought, content, gap = self.family.speak(message, place, self.options)
-        yield Segment(ASSISTANT, "marker", True)
+        yield _marker(ASSISTANT)
         if thought is not None:
-            yield Segment("<think>\n", "marker", True)
+            yield _marker("<think>\n")
             yield Segment(thought, "reasoning", False)
-            yield Segment("\n</think>\n\n", "marker", True)
+            yield _marker("\n</think>\n\n")
         yield Segment(content, "text", False)
         for index, call in enumerate(message.calls):
-            yield Segment(("\n" if index else gap) + "<tool_call>\n", "marker", True)
+            yield _marker(("\n" if index else gap) + "<tool_call>\n")
             yield Segment(self.family.call(call), "call", False)
-            yield Segment("\n</tool_call>", "marker", True)
+            yield _marker("\n</tool_call>")
 
     def _content(self, message: Message) -> str:
         return message.content.strip() if self.family.trims else message.content
-
-    def _end(self) -> Segment:
-        return Segment(self.family.end_of_turn + "\n", "marker", True)
 
 
 @dataclass
@@ -322,13 +353,20 @@ class _Turn:
     def role(self) -> str:
         return self.messages[0].role
 
-    @property
+    @cached_property
     def text(self) -> str:
-        return "".join(segment.text for segment in self.segments)
+        return "".join([segment.text for segment in self.segments])
 
     def forget(self) -> None:
         """Render and encode anew."""
         self.segments, self.ids = [], None
+        self.__dict__.pop("text", None)
+
+
+@lru_cache(maxsize=64)
+def _marker(text: str) -> Segment:
+    """Structure: the same few over and over."""
+    return Segment(text, "marker", True)
 
 
 def _tidy(segments: Iterable[Segment]) -> list[Segment]:
@@ -339,18 +377,18 @@ def _tidy(segments: Iterable[Segment]) -> list[Segment]:
     for segment in segments:
         if not segment.text.isascii():
             text = segment.text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            segment = segment if text == segment.text else replace(segment, text=text)
+            segment = segment._replace(text=text)
         if segment.text or segment.ids:
             tidy.append(segment)
     return tidy
 
 
-def _tagged(text: str, kind: str = "text") -> Iterator[Segment]:
+def tagged(text: str, kind: str = "text") -> Iterator[Segment]:
     """A generated text whose ids are not known: the tags are the model's own, anything else is plain."""
     for index, piece in enumerate(_TAG.split(text)):
         if index % 2:
             kind = _TAGS[piece]
-            yield Segment(piece, "marker", True)
+            yield _marker(piece)
         elif piece:
             yield Segment(piece, kind, False)
 
@@ -388,9 +426,9 @@ class _Codec:
         from tokenizers import Tokenizer
 
         backend = tokenizer.backend_tokenizer
-        self.added: dict[str, int] = tokenizer.get_added_vocab()
-        longest_first = sorted(self.added, key=len, reverse=True)
-        self.control = re.compile("({})".format("|".join(map(re.escape, longest_first)) or "(?!)"))
+        self._added: dict[str, int] = tokenizer.get_added_vocab()
+        longest_first = sorted(self._added, key=len, reverse=True)
+        self._control = re.compile("({})".format("|".join(map(re.escape, longest_first)) or "(?!)"))
         # The same model and normaliser, but without added tokens. Switches such as split_special_tokens do
         # not do this: <tool_call> is an added token of Qwen2.5, but not a special one.
         self._bare = Tokenizer(backend.model)
@@ -399,11 +437,18 @@ class _Codec:
         if backend.pre_tokenizer is not None:
             self._bare.pre_tokenizer = backend.pre_tokenizer
         self._decode = backend.decode
+        # Every prompt of a program offers the same tools, and every turn ends in the same newline.
+        self.ids = lru_cache(maxsize=256)(lambda text: tuple(self.plain(text).ids))
 
-    def plain(self, text: str) -> list[int]:
-        """The ids of a text as text."""
-        ids: list[int] = self._bare.encode(text, add_special_tokens=False).ids
-        return ids
+    def plain(self, text: str) -> Any:
+        """A text encoded as text: ``ids`` and ``offsets``."""
+        return self._bare.encode(text, add_special_tokens=False)
+
+    def pieces(self, segment: Segment) -> Iterator[tuple[str, Sequence[int]]]:
+        """Texts and, where the segment is trusted, the ids of the control tokens between them."""
+        pieces = self._control.split(segment.text) if segment.trusted else [segment.text]
+        for index, piece in enumerate(pieces):
+            yield ("", [self._added[piece]]) if index % 2 else (piece, ())
 
     def wrote(self, segment: Segment) -> bool:
         """Whether the ids are of this tokenizer: a saved session may be continued with another model. A text

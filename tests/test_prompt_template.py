@@ -156,7 +156,7 @@ def test_the_template_writes_the_same_prompt(conversation, offered):
     prompt, templated = Prompt(offered, "qwen2.5"), TemplatePrompt(own, offered)
     for each in (prompt, templated):
         each.append(as_messages(conversation))
-    assume(min(prompt.text) >= "\ufdd0" or not any("\ufdd0" <= letter <= "\ufdd2" for letter in prompt.text))
+    assume(not any(mark in prompt.text for mark in "\ufdd0\ufdd1\ufdd2"))  # it takes these out
     assert templated.text == prompt.text
     assert templated.ids(own) == prompt.ids(own)
     assert templated.prefill == ""

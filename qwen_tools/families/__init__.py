@@ -6,9 +6,9 @@ from collections.abc import Container, Mapping
 
 from ..errors import UserError
 from . import qwen2_5, qwen3, qwen3_8, qwen3_coder, qwq
-from .family import Family, Options, Place, Spoken
+from .family import Family, Options, Place, Spoken, read_options
 
-__all__ = ["FAMILIES", "Family", "Options", "Place", "Spoken", "detect", "get"]
+__all__ = ["FAMILIES", "Family", "Options", "Place", "Spoken", "detect", "get", "read_options"]
 
 # In the order in which ``detect`` tries them: an earlier template also holds the signs of later families.
 FAMILIES: dict[str, Family] = {

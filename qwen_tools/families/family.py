@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -40,6 +40,20 @@ class Options:
                     f"option {name} must be {'true or false' if defaults[name] is True else 'text'}"
                 )
         return cls(**{name: value for name, value in given.items() if value is not None})
+
+
+def read_options(pairs: Iterable[str]) -> dict[str, Any]:
+    """Options from ``KEY=VALUE`` texts, as commands take them; a value that is JSON is read as JSON."""
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise UserError(f"an option must be KEY=VALUE, for example enable_thinking=false, not {pair!r}")
+        try:
+            options[key] = json.loads(value)
+        except ValueError:
+            options[key] = value
+    return options
 
 
 class Place(NamedTuple):
