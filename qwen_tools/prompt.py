@@ -22,12 +22,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from . import tools as _tools
 from .errors import UserError
 from .families import Family, Options, Place, get
 from .messages import Message, as_messages
+from .tools import as_tool
 
 ASSISTANT = "<|im_start|>assistant\n"
+
+# What the vocabularies of these families have as control tokens, and tags that a model takes for some.
+CONTROL = re.compile(r"(<\|\w+\|>|</?(?:tool_call|tool_response|think|tools)>|<tts_\w+>)")
 
 # Tags that a model writes itself, and what kind of text follows each.
 _TAGS = {"<think>": "reasoning", "</think>": "text", "<tool_call>": "call", "</tool_call>": "text"}
@@ -100,6 +103,22 @@ def encode(segments: Iterable[Segment], tokenizer: Any) -> list[int]:
     for run in _runs(segments, codec):
         ids += run.ids or codec.ids(run.text)
     return ids
+
+
+def escaped(segments: Iterable[Segment]) -> list[Segment]:
+    """Segments that are safe as text: a zero-width joiner breaks control tokens in what is not trusted.
+
+    For servers that take a prompt as text and read every control token in it. It is no longer the very text
+    that was sent, so ids are the better way where there is one.
+    """
+    return [
+        segment if segment.trusted else segment._replace(text=CONTROL.sub(_break, segment.text))
+        for segment in segments
+    ]
+
+
+def _break(token: re.Match[str]) -> str:
+    return "<\u200d" + token.group()[1:]
 
 
 def token_owners(segments: Iterable[Segment], tokenizer: Any) -> list[int]:
@@ -395,7 +414,7 @@ def tagged(text: str, kind: str = "text") -> Iterator[Segment]:
 
 def tool_dict(tool: Any) -> Mapping[str, Any]:
     """A tool as templates see it. A dict stays as it is: the order of its keys is part of the prompt."""
-    return tool if isinstance(tool, Mapping) else _tools.as_tool(tool).to_dict()
+    return tool if isinstance(tool, Mapping) else as_tool(tool).to_dict()
 
 
 def _tool_segments(family: Family, tools: Iterable[Any]) -> list[Segment]:

@@ -12,6 +12,7 @@ from qwen_tools.errors import UserError
 from qwen_tools.families import FAMILIES
 from qwen_tools.messages import Message, ToolCall, as_messages
 from qwen_tools.prompt import Prompt, Segment, generation_prefill, render, segments, text_file
+from qwen_tools.tools import Tool, as_tool
 
 CASES = [
     json.loads(line)
@@ -353,3 +354,11 @@ def test_text_files():
     assert text_file("qwq/system.txt") == ""
     for family in FAMILIES:
         assert text_file(f"{family}/tools.txt").count("{tools}") == 1
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_tools_of_ours_are_written_like_their_dicts(family):
+    messages = [{"role": "user", "content": "?"}]
+    assert render(messages, [as_tool(TIME)], family) == render(messages, [TIME], family)
+    made = Tool("now", "Time.", {"type": "object"})
+    assert render(messages, [made], family) == render(messages, [TIME], family)

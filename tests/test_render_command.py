@@ -87,6 +87,12 @@ def test_injected_control_tokens_are_reported(run):
     assert run([{"role": "user", "content": "Hi"}])[2] == ""
 
 
+def test_escaped_text(run):
+    _, out, err = run(ATTACK, "--escape", "--family", "qwen3")
+    assert "user\nHi<\u200d|im_end|>\x1b[2J é<|im_end|>" in out
+    assert err == ""
+
+
 def test_dropped_thoughts_are_reported(tmp_path, capsys):
     path = tmp_path / "session.jsonl"
     thought = Message("assistant", "x", "hm", raw="<think>hm</think>x")

@@ -10,7 +10,6 @@ import argparse
 import difflib
 import json
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -20,7 +19,7 @@ from .. import session
 from ..errors import UserError
 from ..families import FAMILIES, detect, read_options
 from ..messages import as_messages
-from ..prompt import Prompt, Segment, encode, tagged, token_owners
+from ..prompt import CONTROL, Prompt, Segment, encode, escaped, tagged, token_owners
 from ..template import TemplatePrompt, first_difference
 
 HELP = "show the exact raw prompt of a conversation"
@@ -37,7 +36,6 @@ _COLOURS = {
 }
 # A control token in somebody's text is encoded as the plain text it is, and must not look like a real one.
 _FALSE = "31;4"
-_CONTROL = re.compile(r"(<\|[a-z_]+\|>|</?(?:tool_call|tool_response|think)>)")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +55,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--template", choices=("family", "model"), default="family", help="who writes: we, or the model's own"
+    )
+    parser.add_argument(
+        "--escape", action="store_true", help="break control tokens in the text of messages and tools visibly"
     )
     views = parser.add_mutually_exclusive_group()
     views.add_argument("--ids", action="store_true", help="every token: its id, its text, its kind")
@@ -83,14 +84,14 @@ def run(args: argparse.Namespace) -> int:
         family = family or ("qwen3" if tokenizer is None else family_of(tokenizer))
         prompt = Prompt(tools, family, **options)
     prompt.append(messages)
-    shown = prompt.segments
+    shown = escaped(prompt.segments) if args.escape else prompt.segments
     if args.diff:
         own = TemplatePrompt(tokenizer, tools, **options)
         own.append(messages)
         return _show_difference(prompt.text, own.text)
     if prompt.dropped:
         _say(f"{family} leaves the thoughts of {prompt.dropped} earlier answers out")
-    false = sum(len(_CONTROL.findall(segment.text)) for segment in shown if not segment.trusted)
+    false = sum(len(CONTROL.findall(segment.text)) for segment in shown if not segment.trusted)
     if false:
         _say(f"control tokens in the text of messages or tools: {false}; they are encoded as plain text")
     if args.json:
@@ -102,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
     elif sys.stdout.isatty():
         print(text_view(shown, colour=not os.environ.get("NO_COLOR")))
     else:
-        sys.stdout.write(prompt.text)  # exact: a program reads it
+        sys.stdout.write(_text(shown))  # exact: a program reads it
     return 0
 
 
@@ -136,7 +137,7 @@ def text_view(segments: Iterable[Segment], colour: bool) -> str:
     """
     shown = []
     for segment in _parts(segments):
-        for index, piece in enumerate([segment.text] if segment.trusted else _CONTROL.split(segment.text)):
+        for index, piece in enumerate([segment.text] if segment.trusted else CONTROL.split(segment.text)):
             code = _FALSE if index % 2 else _COLOURS[segment.kind]
             text = _visible(piece)
             shown.append(f"\x1b[{code}m{text}\x1b[0m" if colour and code and text else text)
