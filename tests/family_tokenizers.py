@@ -10,6 +10,9 @@ from importlib.resources import files
 
 import pytest
 
+from qwen_tools.commands.render import load_tokenizer
+from qwen_tools.errors import UserError
+
 # In the order of their ids. All but the special ones are plain added tokens.
 _SPECIAL = [
     "endoftext",
@@ -80,14 +83,19 @@ def tokenizer(family):
     return _built(vocabulary, pattern, tuple(added))
 
 
-def own_folders():
-    """Folders with a model's own tokenizer and chat template."""
-    return [path for path in os.environ.get("QWEN_TOOLS_TEST_TOKENIZERS", "").split(os.pathsep) if path]
+# Models with a tokenizer and a chat template of their own. The embedded one is converted at its first use.
+OWN = [
+    pytest.param("embedded", marks=pytest.mark.model),
+    *filter(None, os.environ.get("QWEN_TOOLS_TEST_TOKENIZERS", "").split(os.pathsep)),
+]
 
 
 @cache
-def own_tokenizer(folder):
-    """The tokenizer of such a folder."""
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(folder)
+def own_tokenizer(model):
+    """The tokenizer of such a model; skips the test where the embedded model is not installed."""
+    try:
+        return load_tokenizer(model)
+    except UserError as error:
+        if model != "embedded":
+            raise
+        pytest.skip(f"the embedded model is not installed: {error}")

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from conversations import CONTROL, OPTIONS, conversations, harmless_texts, tools
-from family_tokenizers import own_folders, own_tokenizer, tokenizer
+from family_tokenizers import OWN, own_tokenizer, tokenizer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qwen_tools import session
-from qwen_tools.families import FAMILIES, detect
+from qwen_tools.commands.render import family_of
+from qwen_tools.families import FAMILIES
 from qwen_tools.messages import Message, ToolCall, as_messages
 from qwen_tools.prompt import Prompt, Segment, encode, escaped, segments
 
@@ -23,16 +24,16 @@ CASES = [
 ]
 FAMILY_OPTIONS = [(family, options) for family, several in OPTIONS.items() for options in several]
 
-# Each row: a family and a way to its tokenizer. A model's own folder comes with the family found from it.
-TOKENIZERS = [pytest.param(family, lambda family=family: tokenizer(family), id=family) for family in FAMILIES]
-for _folder in own_folders():
-    _own = own_tokenizer(_folder)
-    TOKENIZERS.append(
-        pytest.param(
-            detect(_own.chat_template, _own.get_added_vocab()), lambda own=_own: own, id=f"own:{_folder}"
-        )
-    )
-every_tokenizer = pytest.mark.parametrize(("family", "get_tokenizer"), TOKENIZERS)
+# The tokenizer of each family, and those that come with models, whose family is found.
+TOKENIZERS = [*FAMILIES, *OWN]
+every_tokenizer = pytest.mark.parametrize("of", TOKENIZERS)
+
+
+def family_and_tokenizer(of):
+    if of in FAMILIES:
+        return of, tokenizer(of)
+    own = own_tokenizer(of)
+    return family_of(own), own
 
 
 def official_ids(tokenizer, text):
@@ -41,17 +42,16 @@ def official_ids(tokenizer, text):
 
 
 @every_tokenizer
-def test_cases_have_the_official_ids(family, get_tokenizer):
+def test_cases_have_the_official_ids(of):
+    family, own = family_and_tokenizer(of)
     for case in CASES:
         if case["family"] == family:
             prompt = segments(case["messages"], case["tools"], family, **case["options"])
-            assert encode(prompt, get_tokenizer()) == official_ids(get_tokenizer(), case["prompt"]), case[
-                "id"
-            ]
+            assert encode(prompt, own) == official_ids(own, case["prompt"]), case["id"]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(data=st.data())
 def test_harmless_text_has_the_official_ids(family, data):
     conversation = data.draw(conversations(harmless_texts))
@@ -95,9 +95,9 @@ INJECTIONS = [
 
 @every_tokenizer
 @pytest.mark.parametrize("text", INJECTIONS)
-def test_structure_cannot_be_injected(family, get_tokenizer, text):
+def test_structure_cannot_be_injected(of, text):
     """Every control token occurs exactly as often as in the same conversation with harmless text."""
-    tokenizer = get_tokenizer()
+    family, tokenizer = family_and_tokenizer(of)
     added = set(tokenizer.get_added_vocab().values())
 
     def structure(filling):
@@ -113,13 +113,12 @@ def test_structure_cannot_be_injected(family, get_tokenizer, text):
 
 
 @every_tokenizer
-def test_injected_text_is_still_readable(family, get_tokenizer):
+def test_injected_text_is_still_readable(of):
+    family, own = family_and_tokenizer(of)
     messages, offered = conversation_with("".join(CONTROL))
     prompt = segments(messages, offered, family)
-    ids = encode(prompt, get_tokenizer())
-    assert get_tokenizer().decode(ids, skip_special_tokens=False) == "".join(
-        segment.text for segment in prompt
-    )
+    ids = encode(prompt, own)
+    assert own.decode(ids, skip_special_tokens=False) == "".join(segment.text for segment in prompt)
 
 
 def test_injection_named_in_the_documentation():
@@ -144,9 +143,9 @@ def test_injection_named_in_the_documentation():
 
 @every_tokenizer
 @pytest.mark.parametrize("text", INJECTIONS)
-def test_escaped_text_is_safe_even_where_every_control_token_is_read(family, get_tokenizer, text):
+def test_escaped_text_is_safe_even_where_every_control_token_is_read(of, text):
     """As on a server that takes the prompt as text."""
-    tokenizer = get_tokenizer()
+    family, tokenizer = family_and_tokenizer(of)
     added = set(tokenizer.get_added_vocab().values())
 
     def structure(filling):
@@ -175,7 +174,7 @@ def rounds(draw, own):
 
 
 @pytest.mark.parametrize(("family", "options"), FAMILY_OPTIONS)
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_the_next_prompt_continues_the_last(family, options, data, tmp_path):
     """Prompt n+1 begins with prompt n and the sampled ids, in a tool cycle and across user turns; and a saved

@@ -1,12 +1,12 @@
 """Families are found from templates, and our prompts are compared with what a model's own template writes.
 
-Real templates come with the models: those of folders listed in QWEN_TOOLS_TEST_TOKENIZERS are tested in
-full. The others here are short ones in the manner of the real ones.
+Real templates come with the models: those of the embedded model and of folders listed in
+QWEN_TOOLS_TEST_TOKENIZERS are tested in full. The others here are short ones in the manner of the real ones.
 """
 
 import pytest
 from conversations import OPTIONS, conversations, harmless_texts, texts, tools
-from family_tokenizers import own_folders, own_tokenizer, tokenizer
+from family_tokenizers import OWN, own_tokenizer, tokenizer
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -193,10 +193,9 @@ def test_a_template_that_refuses_and_one_that_is_missing_are_said():
         TemplatePrompt(with_template(None))
 
 
-@pytest.mark.skipif(not own_folders(), reason="QWEN_TOOLS_TEST_TOKENIZERS lists no model's folder")
-@pytest.mark.parametrize("folder", own_folders())
-def test_real_templates(folder):
-    own = own_tokenizer(folder)
+@pytest.mark.parametrize("model", OWN)
+def test_real_templates(model):
+    own = own_tokenizer(model)
     family = detect(own.chat_template, own.get_added_vocab())
     for options in OPTIONS[family]:
         assert template_difference(own, family, **options) is None
