@@ -1,20 +1,153 @@
-"""Tools: what a model may call, and how a Python function becomes one."""
+"""Tools: what a model may call, and how a Python function becomes one. Nothing is executed here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from .errors import UserError
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: ``parameters`` is a JSON Schema of type object; ``function`` may be missing
-    for a tool that is only offered. ``read_only`` is True only when the tool changes nothing.
+    """A tool: ``parameters`` is a JSON Schema of type object, or empty for a tool without parameters; ``function`` may be
+    missing for a tool that is only offered. ``read_only`` is True only when the tool changes nothing.
     """
 
     name: str
     description: str
-    parameters: dict[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     function: Callable[..., Any] | None = None
     read_only: bool = False
+    # The dict it was read from: the order of its keys is part of the prompt.
+    source: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The OpenAI-style dict, as a chat template sees it."""
+        if self.source is not None:
+            return dict(self.source)
+        function = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.parameters or {"type": "object", "properties": {}},
+        }
+        return {"type": "function", "function": function}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Tool:
+        """Read an OpenAI-style dict, or the bare function object. Raises UserError for what is neither."""
+        function = data.get("function", data)
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str) or not function["name"]:
+            raise UserError("a tool must be an object with a function that has a name")
+        parameters = function.get("parameters") or {}
+        if not isinstance(parameters, Mapping):
+            raise UserError(f"tool {function['name']!r}: parameters must be a JSON Schema object")
+        return cls(function["name"], str(function.get("description") or ""), parameters, source=data)
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], *, read_only: bool = False) -> Tool:
+        """Describe a function by its hints and its Google-style docstring.
+
+        Defaults, Optional, Literal, Enum, lists, dataclasses and TypedDicts are understood, async functions too. A function
+        marked with ``tool(read_only=True)`` is read-only. Raises UserError with file and line for one
+        that cannot be described.
+        """
+        from .function_schema import describe
+
+        description, parameters, call = describe(function)
+        return cls(
+            function.__name__,
+            description,
+            parameters,
+            call,
+            read_only or getattr(function, "_read_only", False),
+        )
+
+
+def tool(*, read_only: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Mark a function as one that only reads, so that it runs without asking."""
+
+    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+        function._read_only = read_only  # type: ignore[attr-defined]  # a mark on the function itself
+        return function
+
+    return mark
+
+
+def as_tool(value: Any) -> Tool:
+    """A Tool from a Tool, an OpenAI-style dict or a function."""
+    if isinstance(value, Tool):
+        return value
+    if isinstance(value, Mapping):
+        return Tool.from_dict(value)
+    if callable(value):
+        return Tool.from_function(value)
+    raise UserError(f"a tool must be a Tool, a dict or a function, not {type(value).__name__}")
+
+
+class Toolbox:
+    """Tools by name, in the order in which they are offered."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        """Raises UserError for two tools of one name."""
+        self._tools: dict[str, Tool] = {}
+        for each in tools:
+            if each.name in self._tools:
+                raise UserError(f"two tools have the name {each.name!r}: rename one")
+            self._tools[each.name] = each
+
+    @classmethod
+    def of(cls, tools: Iterable[Any]) -> Toolbox:
+        """A toolbox of Tools, OpenAI-style dicts and functions."""
+        return tools if isinstance(tools, Toolbox) else cls(as_tool(each) for each in tools)
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of that name, or None."""
+        return self._tools.get(name)
+
+    def names(self) -> list[str]:
+        """The names, in order."""
+        return list(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+
+def from_file(path: str) -> list[Tool]:
+    """The tools of a Python file: its own public functions, and Tool values. The file is executed.
+
+    Raises UserError naming file and line for what cannot be a tool.
+    """
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise UserError(f"no tools file {path}")
+    name = f"qwen_tools_file_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise UserError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and hints look themselves up there
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UserError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    tools = []
+    for attribute, value in vars(module).items():
+        if isinstance(value, Tool):
+            tools.append(value)
+        elif inspect.isfunction(value) and value.__module__ == name and not attribute.startswith("_"):
+            tools.append(Tool.from_function(value))
+    if not tools:
+        raise UserError(f"{path} has no public functions to offer as tools")
+    return tools

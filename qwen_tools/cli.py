@@ -1,0 +1,54 @@
+"""The command line: which command, and how an error becomes one line and an exit code.
+
+A command is a module in ``commands/`` with HELP, ``configure(parser)`` and ``run(args) -> exit code``. Only the
+chosen one is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from .errors import UserError
+
+# One row a command: its name, and the line that --help shows without importing it.
+COMMANDS = {
+    "chat": "talk to a model that can use tools",
+    "render": "show the exact raw prompt of a conversation",
+    "parse": "read a model's raw answer and say what is in it",
+    "models": "list the models on this machine, or remove one",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code: 0 ok, 1 the task failed, 2 usage or configuration,
+    3 model or endpoint not available, 130 interrupted."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = argparse.ArgumentParser(
+        prog="qwen_tools",
+        description="Raw-prompt tool calling with local open-weight models.",
+        epilog="'qwen_tools COMMAND --help' says more about a command.",
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    chosen = next((word for word in arguments if not word.startswith("-")), None)
+    modules: dict[str, Any] = {}
+    for name, line in COMMANDS.items():
+        subparser = commands.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
+        if name == chosen:
+            modules[name] = import_module(f".commands.{name}", __package__)
+            modules[name].configure(subparser)
+    args = parser.parse_args(arguments)
+    try:
+        return int(modules[args.command].run(args))
+    except UserError as error:
+        print(f"qwen_tools: {error}", file=sys.stderr)
+        return error.code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away, as `head` does. Nobody is left to be told.
+        sys.stderr.close()
+        return 0

@@ -1,0 +1,354 @@
+"""``chat``: one answer for a prompt, or a conversation at the terminal.
+
+Prints what the loop says: the answer to stdout, everything else to stderr. No decision about turns, calls or
+tools is made here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, TextIO
+
+from .. import events as ev
+from ..engines import Engine, Settings, open_engine
+from ..errors import UserError
+from ..loop import run as run_loop
+from ..messages import Message, ToolCall
+from ..profiles import Profile, profile, system_text
+from ..session import Session
+from ..builtin_tools import load as load_tools
+from ..tools import Tool, Toolbox
+
+EXIT_CODES = {"stop": 0, "length": 1, "max_rounds": 1, "insisted": 1, "interrupted": 130}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of chat."""
+    parser.add_argument("prompt", nargs="?", help="one question; without it, at a terminal, a conversation")
+    model = parser.add_argument_group("the model")
+    model.add_argument(
+        "--model", help="hub id, folder, .gguf file, embedded (the default where it is installed) or scripted:FILE"
+    )
+    model.add_argument("--family", help="how prompts are written; found from the model unless given")
+    model.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
+    model.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
+    asking = parser.add_argument_group("the conversation")
+    asking.add_argument("--system", help="the system text, instead of the model's usual one")
+    asking.add_argument(
+        "--tools", help="built-in tools and .py files, separated by commas; none for no tools (default: all built-in tools)"
+    )
+    asking.add_argument("--tool-choice", default="auto", help="auto, none, required or the name of a tool")
+    asking.add_argument("--guide", choices=("on", "off"), default="on", help="a grammar keeps calls valid (default on)")
+    asking.add_argument("--salvage", action="store_true", help="also read calls that are not in tags")
+    asking.add_argument("--max-rounds", type=_positive, default=8, help="answers at most to a question (default 8)")
+    asking.add_argument(
+        "--max-new-tokens", type=_positive, default=1024, help="tokens at most in one answer (default 1024)"
+    )
+    asking.add_argument(
+        "--option", action="append", default=[], metavar="KEY=VALUE", help="a render option of the family; repeatable"
+    )
+    output = parser.add_argument_group("output")
+    output.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    output.add_argument("--events", action="store_true", help="JSON lines, one an event, as they happen")
+    output.add_argument("--verbose", action="store_true", help="show the exact raw prompt of every round")
+    output.add_argument("--no-log", action="store_true", help="keep no copy of the conversation on disk")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Answer; returns the exit code."""
+    if args.json and args.events:
+        raise UserError("--json and --events exclude each other")
+    talk = sys.stdin.isatty() and args.prompt is None
+    if talk and (args.json or args.events):
+        raise UserError("--json and --events need a PROMPT")
+    prompt = None if talk else _whole_prompt(args.prompt)
+    toolbox = load_tools(args.tools)
+    options = _options(args.option)
+    engine = _open(args)
+    chat = Chat(engine, toolbox, profile(engine.name), options, args)
+    if prompt is None:
+        return _converse(chat)
+    return chat.ask(prompt)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def _whole_prompt(argument: str | None) -> str:
+    """The question: what was piped in, in front of the argument."""
+    piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read().strip()
+    prompt = "\n\n".join(part for part in (piped, argument) if part)
+    if not prompt.strip():
+        raise UserError("nothing was asked: give a PROMPT, or pipe one in")
+    return prompt
+
+
+def _options(pairs: list[str]) -> dict[str, Any]:
+    """Render options from KEY=VALUE; a value that is JSON (true, 3) is read as JSON."""
+    options = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise UserError(f"--option {pair!r} must be KEY=VALUE, for example enable_thinking=false")
+        try:
+            options[key] = json.loads(value)
+        except ValueError:
+            options[key] = value
+    return options
+
+
+def _open(args: argparse.Namespace) -> Engine:
+    started = time.monotonic()
+    engine = open_engine(args.model, family=args.family, device=args.device, dtype=args.dtype)
+    if args.verbose:
+        _say(f"{engine.name} ({engine.family}) was ready after {time.monotonic() - started:.1f} s")
+    return engine
+
+
+class Chat:
+    """A conversation: its messages, and how its answers are asked for and shown."""
+
+    def __init__(
+        self, engine: Engine, toolbox: Toolbox, asked: Profile, options: dict[str, Any], args: argparse.Namespace
+    ) -> None:
+        self.engine = engine
+        self.toolbox = toolbox
+        self._profile = asked
+        self._options = options
+        self._args = args
+        self._session = None if args.no_log else Session.new()
+        self.messages: list[Message] = []
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew."""
+        given = self._args.system
+        system = system_text(self._profile, self.toolbox) if given is None else given
+        self.messages = [] if system is None else [Message("system", system)]
+        if self._session:
+            self._session = Session.new()
+            self._session.add(self.messages)
+
+    def ask(self, question: str) -> int:
+        """One user turn. When it fails the conversation is as before, and the question is in the log."""
+        user = Message("user", question)
+        added: list[Message] = []
+        screen = _JsonScreen() if self._args.json else _EventScreen() if self._args.events else _Screen(self._args.verbose)
+        done = ev.Done("interrupted")
+        try:
+            events = run_loop(
+                self.engine,
+                [*self.messages, user],
+                self.toolbox,
+                tool_choice=self._args.tool_choice,
+                parallel_calls=self._profile.parallel_calls,
+                guided=self._args.guide == "on",
+                salvage=self._args.salvage,
+                answer_after_result=self._profile.answer_after_result,
+                max_rounds=self._args.max_rounds,
+                settings=Settings(max_new_tokens=self._args.max_new_tokens, do_sample=self._profile.do_sample),
+                options=self._options,
+                approve=_approve,
+            )
+            for event in _interruptible(events, screen.show):
+                if isinstance(event, ev.MessageAdded):
+                    added.append(event.message)
+                elif isinstance(event, ev.Done):
+                    done = event
+        except Exception as error:
+            if self._session:
+                self._session.failed(user, str(error))
+            raise
+        self.messages += [user, *added]
+        if self._session:
+            self._session.add([user, *added])
+        screen.end(done, self)
+        return EXIT_CODES[done.reason]
+
+
+def _interruptible(events: Iterator[ev.Event], show: Any) -> Iterator[ev.Event]:
+    """Show and pass on every event; a Ctrl-C while showing is handed to the loop, which ends the
+    answer in good order."""
+    interrupted = False
+    generator: Any = events
+    while True:
+        try:
+            event = generator.throw(KeyboardInterrupt()) if interrupted else next(generator)
+        except StopIteration:
+            return
+        interrupted = False
+        yield event
+        try:
+            show(event)
+        except KeyboardInterrupt:
+            interrupted = not isinstance(event, ev.Done)
+
+
+def _approve(call: ToolCall, tool: Tool) -> bool:
+    """Ask the person before a tool runs that does more than read; no terminal means no."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    _say(f"{call.name} may change something. It would run with:")
+    _say(json.dumps(call.arguments, ensure_ascii=True, indent=2))
+    sys.stderr.write("Run it? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+class _Screen:
+    """For people: the answer on stdout as it comes, what the tools do on stderr."""
+
+    def __init__(self, verbose: bool) -> None:
+        self._verbose = verbose
+        self._line_open = False
+
+    def show(self, event: ev.Event) -> None:
+        """Print one event."""
+        if isinstance(event, ev.Text):
+            print(event.delta, end="", flush=True)
+            self._line_open = not event.delta.endswith("\n")
+        elif isinstance(event, ev.Reasoning):
+            sys.stderr.write(_style(event.delta, "2"))
+            sys.stderr.flush()
+        elif isinstance(event, ev.ReasoningEnd):
+            _say("")
+        elif isinstance(event, ev.RoundStart) and self._verbose:
+            _say(_style(f"── prompt of round {event.round} ──", "2"))
+            _say(event.prompt)
+            _say(_style("──", "2"))
+        elif isinstance(event, ev.TakenBack) and self._verbose:
+            _say(_style(f"taken back, to be written as a call: {_visible(event.text)}", "2"))
+        elif isinstance(event, ev.ToolStart):
+            self._close_line()
+            arguments = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in _items(event.call))
+            _say(_style(f"⚙ {_visible(event.call.name or 'call')}({_visible(arguments)})", "36"))
+        elif isinstance(event, ev.ToolEnd):
+            _say(_style(f"  {'→' if event.ok else '✗'} {_visible(_short(event.content))}", "2" if event.ok else "31"))
+
+    def end(self, done: ev.Done, chat: Chat) -> None:  # noqa: ARG002 - the same shape as the other screens
+        """Close the last line and say what else must be said."""
+        self._close_line()
+        if done.message:
+            _say(_style(done.message, "33"))
+
+    def _close_line(self) -> None:
+        if self._line_open:
+            print(flush=True)
+            self._line_open = False
+
+
+class _EventScreen:
+    """For programs: every event as a JSON line."""
+
+    def show(self, event: ev.Event) -> None:
+        """Print one event."""
+        print(json.dumps(ev.to_dict(event), ensure_ascii=False), flush=True)
+
+    def end(self, done: ev.Done, chat: Chat) -> None:
+        """Nothing: Done was an event."""
+
+
+class _JsonScreen:
+    """For programs: one object when all is over."""
+
+    def __init__(self) -> None:
+        self._calls: list[dict[str, Any]] = []
+        self._rounds: list[dict[str, Any]] = []
+
+    def show(self, event: ev.Event) -> None:
+        """Remember what the object will say."""
+        if isinstance(event, ev.MessageAdded) and event.message.role == "assistant":
+            self._calls += [{"name": call.name, "arguments": call.arguments} for call in event.message.calls]
+        elif isinstance(event, ev.ToolEnd):
+            open_call = next(call for call in self._calls if "ok" not in call)
+            open_call.update(ok=event.ok, result=event.content)
+        elif isinstance(event, ev.RoundEnd):
+            self._rounds.append(asdict(event.usage))
+
+    def end(self, done: ev.Done, chat: Chat) -> None:
+        """Print the object."""
+        last = chat.messages[-1]
+        print(
+            json.dumps(
+                {
+                    "answer": last.content if last.role == "assistant" else "",
+                    "finish_reason": done.reason,
+                    "messages": [message.to_dict() for message in chat.messages],
+                    "calls": self._calls,
+                    "rounds": self._rounds,
+                    "model": chat.engine.name,
+                    "family": chat.engine.family,
+                },
+                ensure_ascii=False,
+            )
+        )
+
+
+def _items(call: ToolCall) -> list[tuple[str, Any]]:
+    return list(call.arguments.items()) if isinstance(call.arguments, dict) else [("arguments", call.arguments)]
+
+
+def _say(text: str, to: TextIO | None = None) -> None:
+    print(text, file=to or sys.stderr, flush=True)
+
+
+def _style(text: str, code: str) -> str:
+    """Colour, where stderr is a terminal and NO_COLOR is not set (no-color.org)."""
+    if os.environ.get("NO_COLOR") or not sys.stderr.isatty():
+        return text
+    return f"\x1b[{code}m{text}\x1b[0m"
+
+
+def _visible(text: str) -> str:
+    """The text with control characters made visible: a model or a tool must not steer the terminal."""
+    return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in text)
+
+
+def _short(text: str, limit: int = 300) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
+
+
+def _converse(chat: Chat) -> int:
+    """The conversation at a terminal."""
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401 - arrow keys and history in input()
+
+    names = ", ".join(tool.name for tool in chat.toolbox) or "no tools"
+    _say(f"{chat.engine.name} ({chat.engine.family}), {names}.")
+    _say("/clear begins anew, /exit or Ctrl-D leaves, Ctrl-C stops an answer.")
+    leaving = False
+    while True:
+        try:
+            line = input("> ").strip()
+        except EOFError:
+            _say("")
+            return 0
+        except KeyboardInterrupt:
+            if leaving:
+                return 130
+            leaving = True
+            _say("\nCtrl-C again leaves.")
+            continue
+        leaving = False
+        if line == "/exit":
+            return 0
+        if line == "/clear":
+            chat.clear()
+        elif line.startswith("/"):
+            _say(f"unknown command {line.split()[0]}; there are /clear and /exit")
+        elif line:
+            try:
+                chat.ask(line)
+            except UserError as error:
+                _say(f"{error}")

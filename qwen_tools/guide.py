@@ -1,0 +1,154 @@
+"""Guided calls: which tokens may come next, so that even a weak model writes a valid call.
+
+``lark`` writes the grammar as text; ``Constraint`` runs it on a tokenizer through llguidance
+(extra ``guide``). When a guide is wanted is the loop's decision, and how its tokens
+reach the model is the engine's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .errors import UserError
+from .tools import Tool
+
+if TYPE_CHECKING:
+    import torch
+
+# What Qwen's templates and training data use between JSON tokens.
+_JSON_STYLE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+
+
+@dataclass(frozen=True)
+class Guide:
+    """What an answer must be: one call of ``tools`` (several when ``parallel``), or, with no
+    tools, text that does not begin like a call; as ``prose`` it has no braces, brackets, tags or code at all."""
+
+    tools: tuple[Tool, ...] = ()
+    parallel: bool = False
+    prose: bool = False
+
+
+def available() -> bool:
+    """Whether llguidance is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("llguidance") is not None
+
+
+def lark(guide: Guide, token_id: Callable[[str], int | None]) -> str:
+    """The guide as an llguidance Lark grammar.
+
+    ``token_id`` gives the id of a tag that is one token, else None: llguidance
+    wants added tokens by id (``<[151657]>``) and ordinary text as a string.
+    """
+
+    def tag(text: str) -> str:
+        number = token_id(text)
+        return json.dumps(text) if number is None else f"<[{number}]>"
+
+    if not guide.tools:
+        # The wrong forms of a call begin with a brace, a bracket, a tag or a fence.
+        rest = "[^{}\\[\\]<`]*" if guide.prose else "(?s:.*)"
+        return f"start: /[^\\s{{}}\\[\\]<`]{rest}/\n"
+    calls = " | ".join(f"call_{index}" for index in range(len(guide.tools)))
+    opener, closer = tag("<tool_call>"), tag("</tool_call>")
+    lines = [
+        'start: block ("\\n" block)*' if guide.parallel else "start: block",
+        f'block: {opener} "\\n" ({calls}) "\\n" {closer}',
+    ]
+    for index, tool in enumerate(guide.tools):
+        head = json.dumps({"name": tool.name}, ensure_ascii=False)[:-1] + ', "arguments": '
+        schema = {**_closed(tool.parameters), "x-guidance": _JSON_STYLE}
+        lines.append(f'call_{index}: {json.dumps(head, ensure_ascii=False)} args_{index} "}}"')
+        lines.append(f"args_{index}: %json {json.dumps(schema, ensure_ascii=False)}")
+    return "\n".join(lines) + "\n"
+
+
+def _closed(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema without properties it does not name: valid all the same, and a weak model
+    cannot wander off into arguments of its own."""
+    if not schema:
+        return {"type": "object", "properties": {}, "additionalProperties": False}
+    if "properties" in schema and not schema.keys() & {"additionalProperties", "allOf", "anyOf", "oneOf", "$ref"}:
+        return {**schema, "additionalProperties": False}
+    return schema
+
+
+class Grammars:
+    """Compiled guides of one tokenizer. Reading the tokenizer takes seconds, so it is done once,
+    at the first guided call."""
+
+    def __init__(self, tokenizer: Any, vocabulary: int, eos_ids: Sequence[int]) -> None:
+        self._tokenizer = tokenizer
+        self._vocabulary = vocabulary
+        self._eos_ids = list(eos_ids)
+        self._reader: Any = None
+
+    def constraint(self, guide: Guide) -> Constraint:
+        """A fresh constraint for one answer.
+
+        Raises UserError when a tool's schema cannot be made a grammar.
+        """
+        import llguidance
+
+        if self._reader is None:
+            from llguidance.hf import from_tokenizer
+
+            self._reader = from_tokenizer(self._tokenizer, n_vocab=self._vocabulary, eos_token=self._eos_ids)
+        added = {token.content: number for number, token in self._tokenizer.added_tokens_decoder.items()}
+        grammar = lark(guide, added.get)
+        fault = llguidance.LLMatcher.validate_grammar(grammar, self._reader)
+        if fault:
+            raise self._refusal(guide, fault, added.get)
+        return Constraint(llguidance.LLMatcher(self._reader, grammar), self._vocabulary)
+
+    def _refusal(self, guide: Guide, fault: str, token_id: Callable[[str], int | None]) -> UserError:
+        import llguidance
+
+        for tool in guide.tools:
+            own = llguidance.LLMatcher.validate_grammar(lark(Guide((tool,)), token_id), self._reader)
+            if own:
+                return UserError(f"the schema of tool {tool.name!r} cannot guide the model: {_reason(own)}; "
+                                 "simplify it, or use --guide off")
+        return UserError(f"these tools cannot guide the model: {_reason(fault)}; use --guide off")
+
+
+def _reason(fault: str) -> str:
+    """The part of llguidance's message that names the keyword, on one line."""
+    lines = [line.strip() for line in fault.splitlines() if line.strip()]
+    return lines[-1] if lines else fault
+
+
+class Constraint:
+    """One answer's place in a grammar."""
+
+    def __init__(self, matcher: Any, vocabulary: int) -> None:
+        self._matcher = matcher
+        self._vocabulary = vocabulary
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing but the end of the turn may follow."""
+        return bool(self._matcher.is_stopped())
+
+    def forced(self) -> list[int]:
+        """Token ids that the grammar leaves no choice about; they still have to be consumed."""
+        return list(self._matcher.compute_ff_tokens())
+
+    def consume(self, ids: Sequence[int]) -> None:
+        """Move on over ids that the grammar allows."""
+        if not self._matcher.consume_tokens(list(ids)):
+            raise RuntimeError(f"the guide refused its own token: {self._matcher.get_error()}")
+
+    def mask(self, logits: torch.Tensor) -> None:
+        """Set the logits (shape: vocabulary) of tokens that may not come next to minus infinity, in place."""
+        import numpy
+        import torch
+
+        bits = numpy.frombuffer(self._matcher.compute_bitmask(), dtype=numpy.uint8)
+        allowed = numpy.unpackbits(bits, bitorder="little")[: self._vocabulary].astype(bool)
+        logits.masked_fill_(torch.from_numpy(~allowed).to(logits.device), float("-inf"))

@@ -1,0 +1,391 @@
+"""The conversation with the model: one answer (``turn``), or answers and tools until plain text (``run``).
+
+Both are generators of events and print nothing. ``turn`` executes nothing. A KeyboardInterrupt
+while they work ends the answer, not the conversation: what was said is kept and marked as cut.
+
+How a weak model is helped, where the engine can be guided and ``tool_choice`` is ``auto``: text flows
+freely until the answer opens a call. From there the grammar takes over, so that the name is an
+offered one and the arguments follow its schema. An answer that begins like a call in a wrong form (a fence,
+bare JSON) is withheld until it names an offered tool, then taken back and written anew under the grammar;
+if it turns out to be anything else, it is shown as the text it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from . import events as ev
+from .engines import Engine, Piece, Settings
+from .errors import UserError
+from .events import Event, Usage
+from .executor import ToolResult, execute, refusal
+from .guide import Guide
+from .messages import Message, ToolCall, as_messages
+from .parser import StreamParser
+from .prompt import Prompt
+from .salvage import wrong_opening
+from .tools import Tool, Toolbox
+
+# Tags of a call that are single tokens in the families' vocabularies.
+_OPENER = "<tool_call>"
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """How the model is asked for one answer."""
+
+    engine: Engine
+    settings: Settings
+    toolbox: Toolbox
+    prefill: str
+    parallel: bool
+    guided: bool
+    salvage: bool
+
+
+def turn(
+    engine: Engine,
+    messages: Iterable[Message | dict[str, Any]],
+    tools: Iterable[Any] = (),
+    *,
+    tool_choice: str = "auto",
+    parallel_calls: bool = True,
+    guided: bool = True,
+    salvage: bool = False,
+    settings: Settings | None = None,
+    options: dict[str, Any] | None = None,
+) -> Iterator[Event]:
+    """Ask for one answer and say what happens; nothing is executed.
+
+    ``tool_choice`` is ``auto``, ``none``, ``required`` or the name of an offered tool. ``guided`` lets the
+    grammar help where the engine can. ``salvage`` also reads calls outside of tags. ``options``
+    are the family's render options. Ends with MessageAdded (the assistant's message) and RoundEnd.
+    Raises UserError for what the caller got wrong.
+    """
+    toolbox = Toolbox.of(tools)
+    prompt, asking = _prepare(engine, messages, toolbox, parallel_calls, guided, salvage, settings, options)
+    yield ev.RoundStart(1, prompt.text)
+    yield from _answer(asking, prompt, 1, _guide(asking, tool_choice), watched=tool_choice == "auto")
+
+
+def run(
+    engine: Engine,
+    messages: Iterable[Message | dict[str, Any]],
+    tools: Iterable[Any] = (),
+    *,
+    tool_choice: str = "auto",
+    parallel_calls: bool = True,
+    guided: bool = True,
+    salvage: bool = False,
+    answer_after_result: bool = False,
+    max_rounds: int = 8,
+    settings: Settings | None = None,
+    options: dict[str, Any] | None = None,
+    approve: Callable[[ToolCall, Tool], bool] | None = None,
+    tool_timeout: float = 30.0,
+    result_limit: int = 8000,
+) -> Iterator[Event]:
+    """Answer, execute the calls, answer again, until the model answers in plain text.
+
+    Takes what ``turn`` takes. ``answer_after_result`` holds a weak model, which would call for ever, to plain words
+    once a tool gave a result. At most ``max_rounds`` answers are asked for. ``approve`` is asked before a tool runs
+    that is not read-only; without it such a call is refused. A tool may take ``tool_timeout`` seconds;
+    a result longer than ``result_limit`` characters is shortened for the model.
+
+    Every message that becomes part of the conversation is a MessageAdded event; together with ``messages`` they
+    are a well-formed conversation at any time the generator is not running. Ends with Done. ``tool_choice``
+    other than ``none`` holds for the first answer; afterwards the model is free to answer in text.
+    """
+    toolbox = Toolbox.of(tools)
+    prompt, asking = _prepare(engine, messages, toolbox, parallel_calls, guided, salvage, settings, options)
+    history = _CallHistory()
+    guide, watched = _guide(asking, tool_choice), tool_choice == "auto"
+    text_only = tool_choice == "none"
+    for number in range(1, max_rounds + 1):
+        try:
+            yield ev.RoundStart(number, prompt.text)
+        except KeyboardInterrupt:
+            yield ev.Done("interrupted", "interrupted")
+            return
+        message = yield from _answer(asking, prompt, number, guide, watched)
+        prompt.append([message])
+        interrupted = message.finish == "interrupted"
+        index, result = 0, None
+        while index < len(message.calls):
+            call = message.calls[index]
+            try:
+                if result is None and interrupted:
+                    result = refusal(call.name, "interrupted", "The user stopped this. Do not assume a result.")
+                elif result is None and text_only:
+                    result = refusal(call.name, "no_tools_now", "No tool can be called now. Answer in words.")
+                elif result is None:
+                    yield ev.ToolStart(index, call)
+                    result = history.repeated(call) or execute(
+                        call, toolbox, approve=approve, timeout=tool_timeout, limit=result_limit
+                    )
+                    history.add(call, toolbox, result)
+                yield ev.ToolEnd(index, result.name, result.ok, result.content, result.full, result.seconds)
+                answer = Message("tool", result.content, call_id=call.id, name=call.name)
+                prompt.append([answer])
+                index, result = index + 1, None
+                yield ev.MessageAdded(answer)
+            except KeyboardInterrupt:
+                # Every call of the turn still gets its result, so that the conversation stays well-formed.
+                interrupted = True
+        if interrupted:
+            yield ev.Done("interrupted", "interrupted")
+            return
+        if not message.calls:
+            cut = message.finish == "length"
+            yield ev.Done(message.finish, "the answer was cut by the length limit" if cut else "")
+            return
+        if text_only:
+            yield ev.Done("insisted", "the model keeps calling tools instead of answering")
+            return
+        text_only = history.insists or (answer_after_result and history.gave_result)
+        guide, watched = (Guide(prose=True) if asking.guided and text_only else None), not text_only
+    yield ev.Done("max_rounds", f"no answer after {max_rounds} rounds of tool calls; ask again, or raise --max-rounds")
+
+
+def _prepare(
+    engine: Engine,
+    messages: Iterable[Message | dict[str, Any]],
+    toolbox: Toolbox,
+    parallel: bool,
+    guided: bool,
+    salvage: bool,
+    settings: Settings | None,
+    options: dict[str, Any] | None,
+) -> tuple[Prompt, _Asking]:
+    prompt = Prompt(toolbox, engine.family, **(options or {}))
+    prompt.append(as_messages(messages))
+    guided = guided and engine.can_guide
+    return prompt, _Asking(engine, settings or Settings(), toolbox, prompt.prefill, parallel, guided, salvage)
+
+
+class _CallHistory:
+    """The calls of one user turn: a call that ran already is not run again.
+
+    A call that may have changed something makes earlier results stale, so after it
+    anything may be read anew.
+    """
+
+    def __init__(self) -> None:
+        self.gave_result = False
+        self._ran: set[str] = set()
+        self._told = 0
+
+    @property
+    def insists(self) -> bool:
+        """Whether the model repeated itself after having been told."""
+        return self._told > 1
+
+    def repeated(self, call: ToolCall) -> ToolResult | None:
+        """The result that tells the model so, where the call ran before."""
+        if call.problems or self._key(call) not in self._ran:
+            return None
+        self._told += 1
+        return refusal(
+            call.name,
+            "repeated",
+            f"{call.name} was already called with these arguments and its result is above. "
+            "Use that result and answer the user in words.",
+        )
+
+    def add(self, call: ToolCall, toolbox: Toolbox, result: ToolResult) -> None:
+        """Remember a call that was attended to."""
+        self.gave_result = self.gave_result or result.ok
+        tool = toolbox.get(call.name)
+        if tool and not tool.read_only and not call.problems and self._key(call) not in self._ran:
+            self._ran.clear()
+        self._ran.add(self._key(call))
+
+    @staticmethod
+    def _key(call: ToolCall) -> str:
+        return json.dumps([call.name, call.arguments], sort_keys=True, ensure_ascii=False)
+
+
+def _guide(asking: _Asking, tool_choice: str) -> Guide | None:
+    """The grammar an answer is under from its first token."""
+    tools = tuple(asking.toolbox)
+    if tool_choice == "auto" or (tool_choice == "none" and not asking.guided):
+        return None
+    if tool_choice == "none":
+        return Guide() if tools else None
+    if not tools:
+        raise UserError("a tool is required but none is offered")
+    if tool_choice != "required":
+        chosen = asking.toolbox.get(tool_choice)
+        if chosen is None:
+            raise UserError(f"tool_choice {tool_choice!r} is not an offered tool: {', '.join(t.name for t in tools)}")
+        tools = (chosen,)
+    if not asking.guided:
+        raise UserError("tool_choice other than auto or none needs the guide: pip install 'qwen-tools[guide]'")
+    return Guide(tools, asking.parallel)
+
+
+def _answer(
+    asking: _Asking, prompt: Prompt, round_number: int, guide: Guide | None, watched: bool
+) -> Generator[Event, None, Message]:
+    """Generate one answer, under a grammar from its first token or ``watched`` for a call that opens; returns the
+    assistant's message after having announced it."""
+    watch = _Watch(asking.toolbox) if watched and asking.guided and len(asking.toolbox) else None
+    parser = StreamParser(asking.toolbox, prefill=asking.prefill, salvage=asking.salvage)
+    draft = _Draft()
+    said: list[Event] = []
+    spent, usage = Usage(), Usage()
+    finish = ""
+    try:
+        while not finish:
+            for piece in asking.engine.generate(prompt, asking.settings, begun=draft.ids, guide=guide):
+                usage = piece.usage
+                fresh = parser.feed(piece.text)
+                if piece.finish:
+                    fresh += parser.close(piece.finish)
+                    finish = piece.finish
+                if watch:
+                    fresh = watch.feed(fresh, draft.pieces)
+                draft.add(piece)
+                said += fresh
+                yield from fresh
+                if watch and watch.opened:
+                    finish = ""
+                    break
+            if watch and watch.opened:
+                # Begin again behind what was said before the call opened, under the grammar.
+                taken_back = draft.cut(draft.opener() if watch.strict else watch.started)
+                if not watch.strict:
+                    yield ev.TakenBack(taken_back)
+                parser = StreamParser(asking.toolbox, prefill=asking.prefill)
+                parser.feed(draft.text)
+                guide, watch = Guide(tuple(asking.toolbox), asking.parallel), None
+                spent, usage = _sum(spent, usage), Usage()
+    except KeyboardInterrupt:
+        finish = "interrupted"
+        fresh = parser.close(finish)
+        said += [*watch.held, *fresh] if watch else fresh
+    message = _message(said, draft, asking, finish)
+    for event in (ev.RoundEnd(round_number, finish, _sum(spent, usage)), ev.MessageAdded(message)):
+        try:
+            yield event
+        except KeyboardInterrupt:
+            # The message stands as it was announced; its calls do not run.
+            message = replace(message, finish="interrupted")
+    return message
+
+
+class _Watch:
+    """Waits for an answer to open a call, holding back text that may be one in a wrong form."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self.opened = False
+        self.strict = False
+        self.held: list[Event] = []
+        self._names = [tool.name for tool in toolbox]
+        self.started = 0  # the piece with which the content began
+        self._text: str | None = ""  # None: it is text for certain
+
+    def feed(self, events: list[Event], pieces: int) -> list[Event]:
+        """The events that may be shown now; they came from the piece after ``pieces`` others.
+        Once ``opened`` is true, whatever came behind the opening is void."""
+        shown: list[Event] = []
+        for event in events:
+            if isinstance(event, ev.CallStart):
+                self.opened = self.strict = True
+                break
+            if isinstance(event, ev.Text) and self._text is not None:
+                if not self._text:
+                    self.started = pieces
+                self._text += event.delta
+                verdict = wrong_opening(self._text, self._names)
+                if verdict == "call":
+                    self.opened = True
+                    break
+                if verdict == "pending":
+                    self.held.append(event)
+                    continue
+                self._text = None
+            if isinstance(event, (ev.Text, ev.CallError, ev.End)):
+                shown += self.held
+                self.held = []
+            shown.append(event)
+        return shown
+
+
+class _Draft:
+    """What the model generated so far, piece by piece."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Piece] = []
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces there are."""
+        return len(self._pieces)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """All ids."""
+        return tuple(number for piece in self._pieces for number in piece.ids)
+
+    @property
+    def text(self) -> str:
+        """All text."""
+        return "".join(piece.text for piece in self._pieces)
+
+    def add(self, piece: Piece) -> None:
+        """One more piece."""
+        self._pieces.append(piece)
+
+    def cut(self, pieces: int) -> str:
+        """Take back all but the first ``pieces``; returns their text."""
+        taken = "".join(piece.text for piece in self._pieces[pieces:])
+        del self._pieces[pieces:]
+        return taken
+
+    def opener(self) -> int:
+        """The piece in which the last call's tag begins."""
+        position, index = self.text.rfind(_OPENER), 0
+        for index, piece in enumerate(self._pieces):
+            position -= len(piece.text)
+            if position < 0:
+                break
+        return index
+
+
+def _message(said: list[Event], draft: _Draft, asking: _Asking, finish: str) -> Message:
+    """The assistant's message: as generated, or, where a call was salvaged, in canonical form."""
+    calls: list[ToolCall] = []
+    for event in said:
+        if isinstance(event, ev.CallEnd):
+            calls.append(event.call)
+        elif isinstance(event, ev.CallError) and finish != "interrupted":
+            problem = event.problem
+            calls.append(ToolCall("", {}, problem.raw, problem.span, problems=(problem,)))
+    message = Message(
+        "assistant",
+        "".join(event.delta for event in said if isinstance(event, ev.Text)),
+        "".join(event.delta for event in said if isinstance(event, ev.Reasoning)),
+        tuple(calls),
+        finish=finish,
+    )
+    if any(repair.startswith("salvaged") for call in calls for repair in call.repairs):
+        return message
+    ids = draft.ids if asking.engine.tokenizer is not None else None
+    return replace(message, prefill=asking.prefill, raw=draft.text, token_ids=ids)
+
+
+def _sum(first: Usage, second: Usage) -> Usage:
+    """The cost of an answer that was begun twice: the prompt counts once."""
+    if not first.prompt_tokens:
+        return second
+    return replace(
+        first,
+        new_tokens=first.new_tokens + second.new_tokens,
+        forced_tokens=first.forced_tokens + second.forced_tokens,
+        prefill_s=first.prefill_s + second.prefill_s,
+        decode_s=first.decode_s + second.decode_s,
+    )

@@ -1,0 +1,304 @@
+"""``python -m qwen_tools chat`` from outside: what stands on stdout, on stderr, on disk, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from qwen_tools.session import load
+
+CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> Path:
+    """A user's home of its own: nothing of the real one is read or written."""
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return tmp_path
+
+
+def command(home: Path, answers: list[str] | None, *arguments: str) -> list[str]:
+    script = home / "script.json"
+    script.write_text(json.dumps(answers))
+    return [sys.executable, "-m", "qwen_tools", "chat", "--model", f"scripted:{script}", *arguments]
+
+
+def chat(home: Path, answers, *arguments: str, stdin: str = ""):
+    return subprocess.run(
+        command(home, answers, *arguments), input=stdin, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def sessions(home: Path) -> list[Path]:
+    return sorted((home / "home").rglob("*.jsonl"))
+
+
+def test_the_answer_is_stdout_and_the_tools_are_stderr(home):
+    done = chat(home, [CALL, "It is 3."], "1 and 2?")
+    assert (done.returncode, done.stdout) == (0, "It is 3.\n")
+    assert "add(a=1, b=2)" in done.stderr
+    assert "3" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_json_has_the_documented_shape(home):
+    done = chat(home, [CALL, "It is 3."], "--json", "1 and 2?")
+    result = json.loads(done.stdout)
+    assert result["answer"] == "It is 3."
+    assert result["finish_reason"] == "stop"
+    assert result["calls"] == [{"name": "add", "arguments": {"a": 1, "b": 2}, "ok": True, "result": "3"}]
+    assert [message["role"] for message in result["messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert json.loads(result["messages"][1]["tool_calls"][0]["function"]["arguments"]) == {"a": 1, "b": 2}
+    assert len(result["rounds"]) == 2
+    assert {"prompt_tokens", "cached_tokens", "new_tokens", "prefill_s", "decode_s"} <= result["rounds"][0].keys()
+    assert result["family"] == "qwen2.5"
+    assert result["model"].startswith("scripted:")
+
+
+def test_events_are_json_lines(home):
+    done = chat(home, [CALL, "It is 3."], "--events", "1 and 2?")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert events[-1] == {"type": "done", "reason": "stop", "message": ""}
+    assert "".join(event["delta"] for event in events if event["type"] == "text") == "It is 3."
+
+
+def test_verbose_shows_the_exact_prompt_of_every_round(home):
+    done = chat(home, [CALL, "It is 3."], "--verbose", "1 and 2?")
+    assert done.stderr.count("<|im_start|>assistant\n") >= 3
+    assert "<tool_response>\n3\n</tool_response>" in done.stderr
+    assert done.stdout == "It is 3.\n"
+
+
+def test_piped_text_stands_in_front_of_the_prompt(home):
+    done = chat(home, ["ok"], "--json", "Summarise.", stdin="a file\n")
+    assert json.loads(done.stdout)["messages"][0]["content"] == "a file\n\nSummarise."
+
+
+def test_piped_text_alone_is_one_prompt(home):
+    done = chat(home, ["ok"], "--json", stdin="line 1\nline 2\n")
+    assert json.loads(done.stdout)["messages"][0]["content"] == "line 1\nline 2"
+
+
+def test_system_and_options_reach_the_prompt(home):
+    done = chat(
+        home, ["ok"], "--system", "Be terse.", "--family", "qwen3", "--option", "enable_thinking=false", "--verbose", "Hi"
+    )
+    assert "<|im_start|>system\nBe terse." in done.stderr
+    assert "<think>\n\n</think>\n\n" in done.stderr
+
+
+def test_the_round_limit_ends_honestly(home):
+    answers = [CALL.replace("1", str(number)) for number in range(4)]
+    done = chat(home, answers, "--max-rounds", "2", "Go")
+    assert done.returncode == 1
+    assert "2 rounds" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "code", "words"),
+    [
+        ([], "", 2, "nothing was asked"),
+        (["--tools", "ad", "Hi"], "", 2, "add"),
+        (["--json", "--events", "Hi"], "", 2, "exclude"),
+        (["--option", "thinking", "Hi"], "", 2, "KEY=VALUE"),
+        (["--option", "colour=red", "Hi"], "", 2, "colour"),
+        (["--family", "llama", "Hi"], "", 2, "llama"),
+        (["--max-rounds", "0", "Hi"], "", 2, "at least 1"),
+        (["--tool-choice", "add", "Hi"], "", 2, "guide"),
+        (["--wrong", "Hi"], "", 2, "--wrong"),
+        (["--model", "./no/such/folder", "Hi"], "", 3, "no/such/folder"),
+        (["--model", "scripted:none.json", "Hi"], "", 2, "none.json"),
+    ],
+)
+def test_a_mistake_is_one_line_and_its_exit_code(home, arguments, stdin, code, words):
+    done = chat(home, ["ok"], *arguments, stdin=stdin)
+    assert done.returncode == code, done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    if "usage:" not in done.stderr:
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_no_model_at_all_says_the_two_things_to_do(home):
+    code = (
+        "import sys, importlib.metadata as m\n"
+        "def missing(name): raise m.PackageNotFoundError(name)\n"
+        "m.distribution = missing\n"
+        "from qwen_tools.cli import main; sys.exit(main(['chat', 'Hi']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "QWEN_TOOLS_CACHE": str(home / "cache")},
+    )
+    assert done.returncode == 3
+    assert "embedded" in done.stderr
+    assert "--model" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_answers_used_up_fail_the_task_and_the_question_is_in_the_log(home):
+    done = chat(home, [], "Where is my question?")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    path = sessions(home)[-1]
+    assert "Where is my question?" in path.read_text(encoding="utf-8")
+    assert [message.role for message in load(path)] == []
+
+
+def test_the_conversation_is_on_disk_and_no_log_keeps_none(home):
+    chat(home, [CALL, "It is 3."], "1 and 2?")
+    assert [message.role for message in load(sessions(home)[0])] == ["user", "assistant", "tool", "assistant"]
+    chat(home, ["ok"], "--no-log", "Hi")
+    assert len(sessions(home)) == 1
+
+
+def test_a_reader_that_goes_away_is_no_error(home):
+    line = " ".join(command(home, ["word " * 50_000], "Hi"))
+    done = subprocess.run(
+        ["bash", "-c", f"{line} | head -c 5"], capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+    )
+    assert done.stdout == "word "
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+
+
+class Terminal:
+    """A real terminal around the program: type and read, as a person does."""
+
+    def __init__(self, arguments: list[str], **environment: str) -> None:
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:
+            os.execve(arguments[0], arguments, {**os.environ, "TERM": "xterm-256color", **environment})
+        self.seen = ""
+
+    def read_until(self, words: str, timeout: float = 30) -> str:
+        deadline = time.monotonic() + timeout
+        start = len(self.seen)
+        while words not in self.seen[start:]:
+            ready, _, _ = select.select([self._fd], [], [], max(0, deadline - time.monotonic()))
+            if not ready:
+                raise AssertionError(f"{words!r} did not come; seen: {self.seen[start:]!r}")
+            try:
+                self.seen += os.read(self._fd, 65536).decode("utf-8", "replace")
+            except OSError:
+                break
+        return self.seen[start:]
+
+    def type(self, text: str) -> None:
+        os.write(self._fd, text.encode())
+
+    def code(self) -> int:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.05)
+        os.kill(self.pid, signal.SIGKILL)
+        raise AssertionError("the program did not end")
+
+
+def test_a_conversation_at_a_terminal(home):
+    terminal = Terminal(command(home, [CALL, "It is 3.", "You are welcome."]))
+    terminal.read_until("> ")
+    terminal.type("1 and 2?\r")
+    answer = terminal.read_until("> ")
+    assert "It is 3." in answer
+    assert "\x1b[36m" in answer  # tool activity in colour
+    terminal.type("Thanks!\r")
+    assert "You are welcome." in terminal.read_until("> ")
+    terminal.type("\x04")
+    assert terminal.code() == 0
+    conversation = load(sessions(home)[0])
+    assert [message.role for message in conversation] == ["user", "assistant", "tool", "assistant", "user", "assistant"]
+
+
+def test_no_color_is_obeyed(home):
+    terminal = Terminal(command(home, [CALL, "It is 3."]), NO_COLOR="1")
+    terminal.read_until("> ")
+    terminal.type("1 and 2?\r")
+    answer = terminal.read_until("> ")
+    assert "\x1b[36m" not in answer
+    terminal.type("/exit\r")
+    assert terminal.code() == 0
+
+
+def test_a_turn_that_fails_leaves_the_conversation_as_it_was(home):
+    terminal = Terminal(command(home, ["One."]))
+    terminal.read_until("> ")
+    terminal.type("first\r")
+    terminal.read_until("> ")
+    terminal.type("second\r")
+    assert "only 1 answer" in terminal.read_until("> ")
+    terminal.type("\x1b[A")  # the line can be had again
+    assert "second" in terminal.read_until("second")
+    terminal.type("\x03")
+    terminal.read_until("> ")
+    terminal.type("\x03")
+    assert terminal.code() == 130
+    assert [message.content for message in load(sessions(home)[0])] == ["first", "One."]
+
+
+def test_ctrl_c_stops_a_tool_and_the_conversation_goes_on(home):
+    tools = home / "slow.py"
+    tools.write_text(
+        'import time\n\ndef wait() -> str:\n    """Wait."""\n    time.sleep(20)\n    return "done"\n'
+    )
+    call = '<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>'
+    terminal = Terminal(command(home, [call, "Fine."], "--tools", str(tools)))
+    terminal.read_until("> ")
+    terminal.type("wait\r")
+    terminal.read_until("[y/N]")
+    terminal.type("y\r")
+    time.sleep(0.5)
+    terminal.type("\x03")
+    assert "interrupted" in terminal.read_until("> ")
+    terminal.type("and?\r")
+    assert "Fine." in terminal.read_until("> ")
+    terminal.type("/exit\r")
+    assert terminal.code() == 0
+
+
+def test_a_tool_that_may_write_asks_and_no_means_no(home):
+    tools = home / "writing.py"
+    tools.write_text(
+        "from pathlib import Path\n\n"
+        f'def note(text: str) -> str:\n    """Write a note.\n\n    Args:\n        text: what to write\n    """\n'
+        f'    Path({str(home / "note.txt")!r}).write_text(text)\n    return "written"\n'
+    )
+    call = '<tool_call>\n{"name": "note", "arguments": {"text": "a\\u001b[2Jb"}}\n</tool_call>'
+    terminal = Terminal(command(home, [call, "Not written.", call.replace("a", "b", 0), "Written."], "--tools", str(tools)))
+    terminal.read_until("> ")
+    terminal.type("note\r")
+    question = terminal.read_until("[y/N]")
+    assert "\\u001b[2J" in question
+    assert "\x1b[2J" not in re.sub(r"\x1b\[\d*m", "", question)
+    terminal.type("n\r")
+    assert "Not written." in terminal.read_until("> ")
+    assert not (home / "note.txt").exists()
+    terminal.type("again\r")
+    terminal.read_until("[y/N]")
+    terminal.type("y\r")
+    assert "Written." in terminal.read_until("> ")
+    assert (home / "note.txt").read_text() == "a\x1b[2Jb"
+    # With nobody to ask it is refused.
+    (home / "note.txt").unlink()
+    done = chat(home, [call, "Refused."], "--tools", str(tools), "note")
+    assert (done.returncode, done.stdout) == (0, "Refused.\n")
+    assert "denied" in done.stderr
+    assert not (home / "note.txt").exists()
+    terminal.type("\x04")
+    assert terminal.code() == 0
