@@ -28,7 +28,8 @@ def kinds(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
 
 def value(text: str, allowed: frozenset[str]) -> Any:
     """The text as the first kind that it fits, in the order null, boolean, integer, number,
-    container, string; the text itself where it fits none."""
+    container, string; the text itself where it fits none.
+    """
     if allowed == {"string"}:
         return text
     bare = text.strip()

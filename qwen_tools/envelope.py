@@ -1,5 +1,5 @@
-"""The JSON object that stands for a call, ``{"name": ..., "arguments": {...}}``, and the few ways of writing it wrong that
-leave no doubt about what was meant. No quotes are invented, no names are guessed.
+"""The JSON object that stands for a call, ``{"name": ..., "arguments": {...}}``, and the few ways of writing it wrong
+that leave no doubt about what was meant. No quotes are invented, no names are guessed.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def _decoded(text: str) -> tuple[Any, list[str]]:
 
 def check(name: str, arguments: Any, schemas: Mapping[str, Mapping[str, Any]]) -> tuple[str, str] | None:
     """What keeps a call from running, as (kind, message), or None. ``schemas`` are those of the offered tools by
-    name; where it is empty no name is checked."""
+    name; where it is empty no name is checked.
+    """
     if schemas and name not in schemas:
         return "unknown_tool", f"there is no tool {name!r}; the tools are {', '.join(schemas)}"
     wrong = problem(arguments, schemas.get(name, {}))

@@ -9,10 +9,11 @@ The rules that decide what is a call:
 
 - ``<tool_call>`` opens one only when ``{``, ``[`` or ``<function=`` follows; a bare ``<function=NAME>`` only when
   NAME is an offered tool. Everything else is text, and so is all markup inside a Markdown fence.
-- The body decides the dialect. In JSON a closing tag counts only outside of strings, where ``<`` cannot be JSON, so it also
-  ends a broken body. In XML a closing tag counts only when what must follow it does.
+- The body decides the dialect. In JSON a closing tag counts only outside of strings, where ``<`` cannot be JSON, so
+  it also ends a broken body. In XML a closing tag counts only when what must follow it does.
 - Inside a thought nothing is a call, unless the thought is never closed and the answer ends in one.
-- A whole call whose closing tag is missing at the end is accepted when the model stopped by itself, never when it was cut.
+- A whole call whose closing tag is missing at the end is accepted when the model stopped by itself, never when it
+  was cut.
 - What is mended is named in ``ToolCall.repairs``. Nothing is guessed: no quotes are invented, no names.
 """
 
@@ -50,7 +51,12 @@ TRANSITIONS: dict[str, dict[str, str]] = {
     "json_end": {"json": "json", "closed": "after", "tag": "opener", "not_a_call": "after", "end": "done"},
     "name": {"named": "parameters", "closed": "after", "tag": "opener", "end": "done"},
     "parameters": {
-        "parameter": "key", "whole": "xml_end", "closed": "after", "tag": "opener", "function": "name", "end": "done",
+        "parameter": "key",
+        "whole": "xml_end",
+        "closed": "after",
+        "tag": "opener",
+        "function": "name",
+        "end": "done",
     },
     "key": {"value": "value", "broken": "parameters", "end": "done"},
     "value": {"closer": "look", "next": "key", "end": "done"},
@@ -88,7 +94,8 @@ _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 @dataclass(frozen=True)
 class ParsedTurn:
     """An answer, read. ``calls`` are the whole calls in order, also those with problems; ``problems`` are all
-    problems in the order of the text, a call's own among them."""
+    problems in the order of the text, a call's own among them.
+    """
 
     content: str
     reasoning: str
@@ -131,18 +138,16 @@ def fold(events: Iterable[Event]) -> ParsedTurn:
 
 
 class StreamParser:
-    """Reads one answer, piece by piece.
+    r"""Reads one answer, piece by piece.
 
     ``tools`` are Tools or OpenAI-style dicts; without any, names and arguments are not checked. ``prefill`` is what the
-    generation prompt had opened, such as ``"<think>\\n"``. ``salvage`` also reads a turn that is nothing but a call
+    generation prompt had opened, such as ``"<think>\n"``. ``salvage`` also reads a turn that is nothing but a call
     in a wrong form (a fence, bare JSON, ``<tools>``, a missing opener), where it names an offered tool
     and its arguments are valid; such a call has a repair ``salvaged:...``.
     """
 
     def __init__(self, tools: Iterable[Any] = (), prefill: str = "", salvage: bool = False) -> None:
-        self._schemas: dict[str, Mapping[str, Any]] = {
-            tool.name: tool.parameters for tool in map(as_tool, tools)
-        }
+        self._schemas: dict[str, Mapping[str, Any]] = {tool.name: tool.parameters for tool in map(as_tool, tools)}
         self._buffer = ""
         self._at = 0  # the cursor in the buffer
         self._base = 0  # where the buffer begins in the answer
@@ -162,9 +167,7 @@ class StreamParser:
         self._size = 0  # of it, in characters
         self._call: _Json | _Xml | None = None
         self._salvage = _Salvage(self._schemas) if salvage else None
-        self._handlers: dict[str, Callable[[], bool]] = {
-            state: getattr(self, f"_in_{state}") for state in TRANSITIONS
-        }
+        self._handlers: dict[str, Callable[[], bool]] = {state: getattr(self, f"_in_{state}") for state in TRANSITIONS}
         self._state = "start"
         _, opened, rest = prefill.rpartition(_THINK)
         if opened and _THINK_END not in rest:
@@ -187,7 +190,8 @@ class StreamParser:
 
     def close(self, finish: str = "stop") -> list[Event]:
         """The answer is over. ``finish`` is ``stop``, or anything else when it was cut; returns the last events,
-        End at the end."""
+        End at the end.
+        """
         if self._state != "done":
             self._finish(finish == "stop")
         self._flush()
@@ -407,7 +411,8 @@ class StreamParser:
 
     def _fence_letter(self, letter: str) -> None:
         """A backtick or tilde: three of a kind at the beginning of a line open a fence, as many close it
-        (CommonMark 4.5)."""
+        (CommonMark 4.5).
+        """
         self._at += 1
         if self._line_start and self._indent <= 3:
             self._run = (letter, 1)
@@ -594,11 +599,9 @@ class StreamParser:
         self._events.append(ev.CallEnd(index, ToolCall(name, arguments, raw, span, repairs, problems)))
 
     def _fail(self, index: int, kind: str, message: str, start: int, raw: str) -> None:
-        if kind != "too_large":
-            span = (start, start + len(raw))
-        else:
-            span = (start, self._position)
-        self._events.append(ev.CallError(index, Problem(kind, message, span, raw)))
+        # Of a call that is too large only the beginning is kept.
+        end = self._position if kind == "too_large" else start + len(raw)
+        self._events.append(ev.CallError(index, Problem(kind, message, (start, end), raw)))
 
     def _finish(self, stopped: bool) -> None:
         """The end of the answer, in each state."""
@@ -1288,9 +1291,7 @@ class _Salvage:
         form, calls = found
         told: list[Event] = []
         for index, each in enumerate(calls):
-            call = ToolCall(
-                each.name, each.arguments, text, (0, len(text)), (f"salvaged:{form}", *each.repairs)
-            )
+            call = ToolCall(each.name, each.arguments, text, (0, len(text)), (f"salvaged:{form}", *each.repairs))
             told += [
                 ev.CallStart(index),
                 ev.CallName(index, each.name),

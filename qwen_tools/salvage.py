@@ -1,7 +1,7 @@
 """Calls that are not in tags: an answer that is nothing but a call in one of the known wrong forms.
 
-Models that were not trained on tags write a Markdown fence, bare JSON, the ``<tools>`` tag of their prompt, or leave out
-the opening tag. Reading those is a mode that somebody chose; its results are always marked.
+Models that were not trained on tags write a Markdown fence, bare JSON, the ``<tools>`` tag of their prompt, or leave
+out the opening tag. Reading those is a mode that somebody chose; its results are always marked.
 """
 
 from __future__ import annotations
@@ -64,7 +64,6 @@ _LEAD_BEGUN = re.compile(r"\s*(?:`{0,3}|~{0,3})[\w-]*\s*(?:<[a-z_]*)?>?\s*\[?\s*
 _NAMED = re.compile(
     r'\{\s*(?:"type"\s*:\s*"function"\s*,\s*)?(?:"function"\s*:\s*\{\s*)?"(?:name|function|tool|tool_name)"\s*:\s*"([^"\\]*)"'
 )
-_NAMED_BEGUN = re.compile(r'\{\s*(?:"([\w-]*)("\s*:\s*("([^"\\]*)("\s*,\s*|$)|\{\s*|$)|"\s*$|$))*')
 _KEYS = ("type", "function", "name", "tool", "tool_name")
 
 
@@ -104,4 +103,4 @@ def _may_name(rest: str, names: Collection[str]) -> bool:
                 return False
             expect_key = True
     # Nothing but strings and punctuation can stand in front of the name.
-    return bool(re.fullmatch(r'[\s{:,]*', re.sub(r'"[^"\\]*"?', "", rest)))
+    return bool(re.fullmatch(r"[\s{:,]*", re.sub(r'"[^"\\]*"?', "", rest)))

@@ -11,7 +11,8 @@ from .errors import UserError
 
 def problem(arguments: Any, schema: Mapping[str, Any]) -> str | None:
     """What is wrong with the arguments, as ``path: message``, or None. The one error that is told is
-    jsonschema's best match; ``$`` is the whole of the arguments."""
+    jsonschema's best match; ``$`` is the whole of the arguments.
+    """
     if not isinstance(arguments, dict):
         return "the arguments must be a JSON object"
     if not schema:
@@ -36,7 +37,7 @@ def check_schema(schema: Mapping[str, Any], name: str) -> None:
     from jsonschema.validators import validator_for
 
     try:
-        validator_for(schema, default=_default()).check_schema(schema)
+        validator_for(schema, default=_default()).check_schema(dict(schema))
     except SchemaError as error:
         raise UserError(f"tool {name!r} has a broken schema at {error.json_path}: {error.message}") from error
 
