@@ -1,7 +1,7 @@
 """The command line: which command, and how an error becomes one line and an exit code.
 
-A command is a module in ``commands/`` with HELP, ``configure(parser)`` and ``run(args) -> exit code``. Only the
-chosen one is imported.
+A command is a module in ``commands/`` with ``configure(parser)`` and ``run(args) -> exit code``. Only the chosen one is
+imported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 ok, 1 the task failed, 2 usage or configuration,
-    3 model or endpoint not available, 130 interrupted."""
+    3 model or endpoint not available, 130 interrupted.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(
         prog="qwen_tools",

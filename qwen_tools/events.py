@@ -55,7 +55,8 @@ class CallName:
 @dataclass(frozen=True)
 class CallArgs:
     """A piece of the arguments as JSON text; all pieces of one call join to valid JSON
-    whenever the call ends whole (``CallEnd.call.arguments`` is authoritative)."""
+    whenever the call ends whole (``CallEnd.call.arguments`` is authoritative).
+    """
 
     index: int
     delta: str
@@ -106,16 +107,20 @@ class Usage:
 
 @dataclass(frozen=True)
 class RoundStart:
-    """The model is about to be asked; ``prompt`` is the exact raw prompt. Rounds count from 1."""
+    """The model is about to be asked; ``prompt`` is the exact raw prompt. Rounds count from 1. ``dropped`` counts
+    the earlier turns whose thoughts the family's rule leaves out of it.
+    """
 
     round: int
     prompt: str
+    dropped: int = 0
 
 
 @dataclass(frozen=True)
 class TakenBack:
     """``text`` was generated and taken back, unseen, because it began like a call in a wrong
-    form; the call is written anew under the grammar."""
+    form; the call is written anew under the grammar.
+    """
 
     text: str
 
@@ -160,7 +165,8 @@ class MessageAdded:
 class Done:
     """The run is over. ``reason`` is ``stop`` (plain text was reached), ``length`` (the answer was
     cut), ``interrupted``, ``max_rounds`` or ``insisted`` (the model would not stop repeating a
-    call); ``message`` says so in words where it is not ``stop``."""
+    call); ``message`` says so in words where it is not ``stop``.
+    """
 
     reason: str
     message: str = ""

@@ -24,8 +24,9 @@ from .validate import problem
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What came of a call: ``content`` is what the model reads, ``full`` is unshortened. ``kind`` is empty, or the kind of the
-    error: a Problem's, or ``denied``, ``timeout``, ``tool_error``, ``repeated``, ``interrupted``, ``no_tools_now``."""
+    """What came of a call: ``content`` is what the model reads, ``full`` is unshortened. ``kind`` is empty, or that of
+    the error: a Problem's, or ``denied``, ``timeout``, ``tool_error``, ``repeated``, ``interrupted``, ``no_tools_now``.
+    """
 
     name: str
     content: str
@@ -66,14 +67,19 @@ def execute(
         return refusal(call.name, "schema", wrong)
     if not tool.read_only and not (approve and approve(call, tool)):
         return refusal(
-            call.name, "denied", "The user did not allow this call. Do not try it again; say what you would have done."
+            call.name,
+            "denied",
+            "The user did not allow this call. Do not try it again; say what you would have done.",
         )
     started = time.monotonic()
     outcome = _run(tool.function, call.arguments, timeout)
     seconds = time.monotonic() - started
     if outcome is None:
         return refusal(
-            call.name, "timeout", f"{call.name} took longer than {timeout:g} seconds and was stopped. Try something smaller.", seconds
+            call.name,
+            "timeout",
+            f"{call.name} took longer than {timeout:g} seconds and was stopped. Try something smaller.",
+            seconds,
         )
     value, error = outcome
     if error is not None:
@@ -96,7 +102,8 @@ def _run(
     function: Callable[..., Any], arguments: dict[str, Any], timeout: float
 ) -> tuple[Any, BaseException | None] | None:
     """(value, error), or None when time was up. A thread cannot be stopped from outside, so one
-    that takes too long is left to end by itself; it is a daemon and does not keep the program alive."""
+    that takes too long is left to end by itself; it is a daemon and does not keep the program alive.
+    """
     done = threading.Event()
     outcome: list[tuple[Any, BaseException | None]] = []
 

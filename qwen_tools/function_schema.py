@@ -99,7 +99,7 @@ def _value(hint: Any, name: str) -> dict[str, Any]:
         fields = {field.name: _default(field) for field in dataclasses.fields(hint)}
         return _object(typing.get_type_hints(hint), {}, fields)
     if typing.is_typeddict(hint):
-        optional = {key: None for key in hint.__optional_keys__}
+        optional = dict.fromkeys(hint.__optional_keys__)
         schema = _object(typing.get_type_hints(hint), {}, optional)
         for key in optional:
             del schema["properties"][key]["default"]
@@ -129,7 +129,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 def _by_transformers(hint: Any, name: str) -> dict[str, Any]:
     """The schema of a plain hint, by get_json_schema on a function with this one parameter."""
-    from transformers.utils import get_json_schema
+    from transformers.utils.chat_template_utils import get_json_schema
 
     def stand_in() -> None: ...
 
@@ -140,7 +140,7 @@ def _by_transformers(hint: Any, name: str) -> dict[str, Any]:
     )
     try:
         schema = get_json_schema(stand_in)["function"]["parameters"]["properties"]["value"]
-    except Exception as error:  # noqa: BLE001 - its exceptions are of several private classes
+    except Exception as error:
         reason = str(error).strip().splitlines()[0]
         raise _CannotDescribeError(f"parameter {name}: {reason}") from error
     schema.pop("description", None)

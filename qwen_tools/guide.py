@@ -8,7 +8,7 @@ reach the model is the engine's.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,8 @@ _JSON_STYLE = {"whitespace_flexible": False, "item_separator": ", ", "key_separa
 @dataclass(frozen=True)
 class Guide:
     """What an answer must be: one call of ``tools`` (several when ``parallel``), or, with no
-    tools, text that does not begin like a call; as ``prose`` it has no braces, brackets, tags or code at all."""
+    tools, text that does not begin like a call; as ``prose`` it has no braces, brackets, tags or code at all.
+    """
 
     tools: tuple[Tool, ...] = ()
     parallel: bool = False
@@ -68,19 +69,27 @@ def lark(guide: Guide, token_id: Callable[[str], int | None]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _closed(schema: dict[str, Any]) -> dict[str, Any]:
+def _closed(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """The schema without properties it does not name: valid all the same, and a weak model
-    cannot wander off into arguments of its own."""
+    cannot wander off into arguments of its own.
+    """
     if not schema:
         return {"type": "object", "properties": {}, "additionalProperties": False}
-    if "properties" in schema and not schema.keys() & {"additionalProperties", "allOf", "anyOf", "oneOf", "$ref"}:
+    if "properties" in schema and not schema.keys() & {
+        "additionalProperties",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "$ref",
+    }:
         return {**schema, "additionalProperties": False}
     return schema
 
 
 class Grammars:
     """Compiled guides of one tokenizer. Reading the tokenizer takes seconds, so it is done once,
-    at the first guided call."""
+    at the first guided call.
+    """
 
     def __init__(self, tokenizer: Any, vocabulary: int, eos_ids: Sequence[int]) -> None:
         self._tokenizer = tokenizer
@@ -112,8 +121,10 @@ class Grammars:
         for tool in guide.tools:
             own = llguidance.LLMatcher.validate_grammar(lark(Guide((tool,)), token_id), self._reader)
             if own:
-                return UserError(f"the schema of tool {tool.name!r} cannot guide the model: {_reason(own)}; "
-                                 "simplify it, or use --guide off")
+                return UserError(
+                    f"the schema of tool {tool.name!r} cannot guide the model: {_reason(own)}; "
+                    "simplify it, or use --guide off"
+                )
         return UserError(f"these tools cannot guide the model: {_reason(fault)}; use --guide off")
 
 

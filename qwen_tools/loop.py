@@ -13,7 +13,7 @@ if it turns out to be anything else, it is shown as the text it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from .messages import Message, ToolCall, as_messages
 from .parser import StreamParser
 from .prompt import Prompt
 from .salvage import wrong_opening
+from .template import TemplatePrompt
 from .tools import Tool, Toolbox
 
 # Tags of a call that are single tokens in the families' vocabularies.
@@ -57,17 +58,18 @@ def turn(
     salvage: bool = False,
     settings: Settings | None = None,
     options: dict[str, Any] | None = None,
+    template: str = "family",
 ) -> Iterator[Event]:
     """Ask for one answer and say what happens; nothing is executed.
 
     ``tool_choice`` is ``auto``, ``none``, ``required`` or the name of an offered tool. ``guided`` lets the
     grammar help where the engine can. ``salvage`` also reads calls outside of tags. ``options``
-    are the family's render options. Ends with MessageAdded (the assistant's message) and RoundEnd.
-    Raises UserError for what the caller got wrong.
+    are the family's render options; ``template="model"`` lets the model's own chat template write the prompt.
+    Ends with RoundEnd and MessageAdded (the assistant's message). Raises UserError for what the caller got wrong.
     """
     toolbox = Toolbox.of(tools)
-    prompt, asking = _prepare(engine, messages, toolbox, parallel_calls, guided, salvage, settings, options)
-    yield ev.RoundStart(1, prompt.text)
+    prompt, asking = _prepare(engine, messages, toolbox, parallel_calls, guided, salvage, settings, options, template)
+    yield ev.RoundStart(1, prompt.text, prompt.dropped)
     yield from _answer(asking, prompt, 1, _guide(asking, tool_choice), watched=tool_choice == "auto")
 
 
@@ -84,6 +86,7 @@ def run(
     max_rounds: int = 8,
     settings: Settings | None = None,
     options: dict[str, Any] | None = None,
+    template: str = "family",
     approve: Callable[[ToolCall, Tool], bool] | None = None,
     tool_timeout: float = 30.0,
     result_limit: int = 8000,
@@ -100,13 +103,13 @@ def run(
     other than ``none`` holds for the first answer; afterwards the model is free to answer in text.
     """
     toolbox = Toolbox.of(tools)
-    prompt, asking = _prepare(engine, messages, toolbox, parallel_calls, guided, salvage, settings, options)
+    prompt, asking = _prepare(engine, messages, toolbox, parallel_calls, guided, salvage, settings, options, template)
     history = _CallHistory()
     guide, watched = _guide(asking, tool_choice), tool_choice == "auto"
     text_only = tool_choice == "none"
     for number in range(1, max_rounds + 1):
         try:
-            yield ev.RoundStart(number, prompt.text)
+            yield ev.RoundStart(number, prompt.text, prompt.dropped)
         except KeyboardInterrupt:
             yield ev.Done("interrupted", "interrupted")
             return
@@ -159,8 +162,15 @@ def _prepare(
     salvage: bool,
     settings: Settings | None,
     options: dict[str, Any] | None,
-) -> tuple[Prompt, _Asking]:
-    prompt = Prompt(toolbox, engine.family, **(options or {}))
+    template: str,
+) -> tuple[Prompt | TemplatePrompt, _Asking]:
+    prompt: Prompt | TemplatePrompt
+    if template == "family":
+        prompt = Prompt(toolbox, engine.family, **(options or {}))
+    elif engine.tokenizer is None:
+        raise UserError(f"{engine.name} has no chat template of its own")
+    else:
+        prompt = TemplatePrompt(engine.tokenizer, toolbox, **(options or {}))
     prompt.append(as_messages(messages))
     guided = guided and engine.can_guide
     return prompt, _Asking(engine, settings or Settings(), toolbox, prompt.prefill, parallel, guided, salvage)
@@ -228,10 +238,11 @@ def _guide(asking: _Asking, tool_choice: str) -> Guide | None:
 
 
 def _answer(
-    asking: _Asking, prompt: Prompt, round_number: int, guide: Guide | None, watched: bool
+    asking: _Asking, prompt: Prompt | TemplatePrompt, round_number: int, guide: Guide | None, watched: bool
 ) -> Generator[Event, None, Message]:
     """Generate one answer, under a grammar from its first token or ``watched`` for a call that opens; returns the
-    assistant's message after having announced it."""
+    assistant's message after having announced it.
+    """
     watch = _Watch(asking.toolbox) if watched and asking.guided and len(asking.toolbox) else None
     parser = StreamParser(asking.toolbox, prefill=asking.prefill, salvage=asking.salvage)
     draft = _Draft()
@@ -290,7 +301,8 @@ class _Watch:
 
     def feed(self, events: list[Event], pieces: int) -> list[Event]:
         """The events that may be shown now; they came from the piece after ``pieces`` others.
-        Once ``opened`` is true, whatever came behind the opening is void."""
+        Once ``opened`` is true, whatever came behind the opening is void.
+        """
         shown: list[Event] = []
         for event in events:
             if isinstance(event, ev.CallStart):
@@ -348,12 +360,12 @@ class _Draft:
 
     def opener(self) -> int:
         """The piece in which the last call's tag begins."""
-        position, index = self.text.rfind(_OPENER), 0
+        position = self.text.rfind(_OPENER)
         for index, piece in enumerate(self._pieces):
             position -= len(piece.text)
             if position < 0:
-                break
-        return index
+                return index
+        return len(self._pieces)
 
 
 def _message(said: list[Event], draft: _Draft, asking: _Asking, finish: str) -> Message:

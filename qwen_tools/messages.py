@@ -90,9 +90,7 @@ class Message:
             _text(data.get("content")),
             # Local servers disagree on the name of this key.
             _text(data.get("reasoning_content") or data.get("reasoning")) if role == "assistant" else "",
-            tuple(_call(call) for call in _list(data.get("tool_calls"), "tool_calls"))
-            if role == "assistant"
-            else (),
+            tuple(_call(call) for call in _list(data.get("tool_calls"), "tool_calls")) if role == "assistant" else (),
             call_id=_optional_text(data.get("tool_call_id"), "tool_call_id") if role == "tool" else None,
             name=_optional_text(data.get("name"), "name"),
         )
@@ -182,9 +180,7 @@ def _in_call_order(calls: tuple[ToolCall, ...], results: list[Message], first_nu
     order: dict[int, Message] = {}
     for number, result in enumerate(results, start=first_number):
         if result.call_id not in waiting:
-            raise UserError(
-                f"message {number}: no call before it waits for a result with id {result.call_id!r}"
-            )
+            raise UserError(f"message {number}: no call before it waits for a result with id {result.call_id!r}")
         index = waiting.index(result.call_id)
         waiting[index] = None
         order[index] = result
@@ -216,9 +212,7 @@ def _part(part: Any) -> str:
     text = part.get("text")
     if part.get("type", "text") in ("text", "input_text", "output_text") and isinstance(text, str):
         return text
-    raise UserError(
-        f"a content part of type {part.get('type')!r} cannot be written as text: send text parts only"
-    )
+    raise UserError(f"a content part of type {part.get('type')!r} cannot be written as text: send text parts only")
 
 
 def _call(data: Any) -> ToolCall:
@@ -227,9 +221,7 @@ def _call(data: Any) -> ToolCall:
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise UserError("a tool call must be an object with a function that has a name")
     name = function["name"]
-    return ToolCall(
-        name, _arguments(name, function.get("arguments")), id=_optional_text(data.get("id"), "id")
-    )
+    return ToolCall(name, _arguments(name, function.get("arguments")), id=_optional_text(data.get("id"), "id"))
 
 
 def _arguments(name: str, arguments: Any) -> Any:

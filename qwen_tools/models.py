@@ -533,18 +533,18 @@ def remove(name: str) -> list[Stored]:
 
 
 def _remove(folder: Path) -> None:
-    with _lock(folder.with_name(folder.name.removesuffix(_UNFINISHED)), wait=None) as mine:
-        if not mine:
-            raise UserError(f"{folder.name} is being converted by another process: wait for it, or stop it", code=1)
-        try:
+    try:
+        with _lock(folder.with_name(folder.name.removesuffix(_UNFINISHED)), wait=None) as mine:
+            if not mine:
+                raise UserError(f"{folder.name} is being converted by another process: wait for it, or stop it", 1)
             if not folder.name.endswith(_UNFINISHED):
                 # From here on it does not look finished, whatever happens.
                 part = folder.with_name(folder.name + _UNFINISHED)
                 shutil.rmtree(part, ignore_errors=True)
                 folder = folder.rename(part)
             shutil.rmtree(folder)
-        except OSError as error:
-            raise UserError(f"cannot remove {folder}: {error.strerror}", code=1) from error
+    except OSError as error:
+        raise UserError(f"cannot remove {folder}: {error.strerror}", code=1) from error
 
 
 def _stored_packages() -> Iterator[Stored]:
@@ -632,7 +632,7 @@ def _bar() -> Iterator[Progress]:
         nonlocal last
         if terminal:
             filled = round(share * 24)
-            line = f"{what} [{'#' * filled}{' ' * (24 - filled)}] {share:4.0%}"
+            line = f"{share:4.0%} [{'#' * filled}{' ' * (24 - filled)}] {what}"
             width = shutil.get_terminal_size().columns - 1
             stream.write(f"\r{line[:width].ljust(min(width, len(last)))}")
             last = line

@@ -112,8 +112,7 @@ def escaped(segments: Iterable[Segment]) -> list[Segment]:
     that was sent, so ids are the better way where there is one.
     """
     return [
-        segment if segment.trusted else segment._replace(text=CONTROL.sub(_break, segment.text))
-        for segment in segments
+        segment if segment.trusted else segment._replace(text=CONTROL.sub(_break, segment.text)) for segment in segments
     ]
 
 
@@ -240,9 +239,7 @@ class Prompt:
                 previous.messages.append(message)
                 previous.forget()
                 return
-        elif (
-            message.role == "system" and previous is None and (not self._systems or self.family.joins_systems)
-        ):
+        elif message.role == "system" and previous is None and (not self._systems or self.family.joins_systems):
             self._systems.append(message)
             self._opening.forget()
             return
@@ -265,9 +262,7 @@ class Prompt:
 
     def _drops(self, message: Message) -> bool:
         """Whether a thought is left out of earlier turns that was part of the prompt when it was new."""
-        return (
-            message.raw is not None and bool(message.reasoning) and self.family.drops_reasoning(self.options)
-        )
+        return message.raw is not None and bool(message.reasoning) and self.family.drops_reasoning(self.options)
 
     def _all_turns(self) -> Iterator[_Turn]:
         """Every turn, rendered."""
@@ -428,9 +423,7 @@ def _tool_segments(family: Family, tools: Iterable[Any]) -> list[Segment]:
         try:
             lines.append(Segment(family.tool(data), "tools", False, label=function["name"]))
         except (TypeError, ValueError) as error:
-            raise UserError(
-                f"tool {number} ({function['name']}) cannot be written as JSON: {error}"
-            ) from error
+            raise UserError(f"tool {number} ({function['name']}) cannot be written as JSON: {error}") from error
         lines.append(Segment("\n", "tools", True))
     if not lines:
         return []

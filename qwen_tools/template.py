@@ -135,9 +135,7 @@ class TemplatePrompt:
         self._tools = [tool_dict(tool) for tool in tools]
         self._options = options
         self._messages: list[Message] = []
-        self._control = re.compile(
-            "|".join(map(re.escape, sorted(tokenizer.get_added_vocab(), key=len, reverse=True)))
-        )
+        self._control = re.compile("|".join(map(re.escape, sorted(tokenizer.get_added_vocab(), key=len, reverse=True))))
 
     def append(self, messages: Iterable[Message]) -> None:
         """Add messages. What the template cannot write is said when the prompt is asked for."""
@@ -155,9 +153,7 @@ class TemplatePrompt:
         that stand in somebody's text are segments of their own, not trusted.
         """
         as_messages(self._messages)
-        query = max(
-            (index for index, message in enumerate(self._messages) if message.role == "user"), default=-1
-        )
+        query = max((index for index, message in enumerate(self._messages) if message.role == "user"), default=-1)
         kept = [
             message
             for index, message in enumerate(self._messages)
@@ -189,9 +185,7 @@ class TemplatePrompt:
         """
         places = {id(message) for message in kept}
         data = [
-            {"role": "assistant", "content": _HERE}
-            if id(message) in places
-            else self._mark(_as_template_dict(message))
+            {"role": "assistant", "content": _HERE} if id(message) in places else self._mark(_as_template_dict(message))
             for message in messages
         ]
         return _run(self._tokenizer, data, self._mark(self._tools), self._options)
@@ -208,9 +202,7 @@ class TemplatePrompt:
     @staticmethod
     def _split(text: str) -> list[Segment]:
         pieces = re.split(f"{_BEGIN}([^{_BEGIN}{_END}]*){_END}", text)
-        segments = [
-            Segment(_MARKS.sub("", piece), "text", index % 2 == 0) for index, piece in enumerate(pieces)
-        ]
+        segments = [Segment(_MARKS.sub("", piece), "text", index % 2 == 0) for index, piece in enumerate(pieces)]
         return [segment for segment in segments if segment.text]
 
 
@@ -221,8 +213,7 @@ def _as_template_dict(message: Message) -> dict[str, Any]:
         data["reasoning_content"] = message.reasoning
     if message.calls:
         data["tool_calls"] = [
-            {"type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in message.calls
+            {"type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in message.calls
         ]
     if message.name is not None:
         data["name"] = message.name

@@ -15,8 +15,8 @@ from .errors import UserError
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: ``parameters`` is a JSON Schema of type object, or empty for a tool without parameters; ``function`` may be
-    missing for a tool that is only offered. ``read_only`` is True only when the tool changes nothing.
+    """A tool: ``parameters`` is a JSON Schema of type object, or empty for a tool without parameters; ``function`` may
+    be missing for a tool that is only offered. ``read_only`` is True only when the tool changes nothing.
     """
 
     name: str
@@ -53,8 +53,8 @@ class Tool:
     def from_function(cls, function: Callable[..., Any], *, read_only: bool = False) -> Tool:
         """Describe a function by its hints and its Google-style docstring.
 
-        Defaults, Optional, Literal, Enum, lists, dataclasses and TypedDicts are understood, async functions too. A function
-        marked with ``tool(read_only=True)`` is read-only. Raises UserError with file and line for one
+        Defaults, Optional, Literal, Enum, lists, dataclasses and TypedDicts are understood, async functions too. A
+        function marked with ``tool(read_only=True)`` is read-only. Raises UserError with file and line for one
         that cannot be described.
         """
         from .function_schema import describe

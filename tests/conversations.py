@@ -16,12 +16,7 @@ _PIECES = [*_HARMLESS, *CONTROL]
 texts = st.one_of(st.lists(st.sampled_from(_PIECES), max_size=6).map("".join), st.text(max_size=12))
 harmless_texts = st.lists(st.sampled_from(_HARMLESS), max_size=6).map("".join)
 names = st.sampled_from(["f", "get_weather", "a.b-c", "名字"])
-scalars = (
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**20), 10**20)
-    | st.floats(allow_nan=False, allow_infinity=False)
-)
+scalars = st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False)
 
 
 def values(text):
@@ -66,9 +61,7 @@ def conversations(draw, text=texts):
     for _ in range(draw(st.integers(1, 3))):
         messages.append({"role": "user", "content": draw(text)})
         for _ in range(draw(st.integers(0, 3))):
-            calls = draw(
-                st.lists(st.tuples(names, st.dictionaries(names, values(text), max_size=3)), max_size=3)
-            )
+            calls = draw(st.lists(st.tuples(names, st.dictionaries(names, values(text), max_size=3)), max_size=3))
             message = {"role": "assistant", "content": draw(text)}
             if draw(st.booleans()):
                 message["reasoning_content"] = draw(text.filter(bool))

@@ -33,10 +33,7 @@ _SPECIAL = [
 _ADDED_2_5 = [f"<|{name}|>" for name in _SPECIAL] + [
     "<tool_call>",
     "</tool_call>",
-    *(
-        f"<|{name}|>"
-        for name in ["fim_prefix", "fim_middle", "fim_suffix", "fim_pad", "repo_name", "file_sep"]
-    ),
+    *(f"<|{name}|>" for name in ["fim_prefix", "fim_middle", "fim_suffix", "fim_pad", "repo_name", "file_sep"]),
 ]
 _ADDED_3 = [*_ADDED_2_5, "<tool_response>", "</tool_response>", "<think>", "</think>"]
 
@@ -68,12 +65,8 @@ def _built(vocabulary, pattern, added):
     backend.normalizer = normalizers.NFC()
     backend.post_processor = None
     special = len(_SPECIAL)
-    backend.add_tokens(
-        [AddedToken(token, normalized=False, special=i < special) for i, token in enumerate(added)]
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend, eos_token="<|im_end|>", pad_token="<|endoftext|>"
-    )
+    backend.add_tokens([AddedToken(token, normalized=False, special=i < special) for i, token in enumerate(added)])
+    return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<|im_end|>", pad_token="<|endoftext|>")
 
 
 def tokenizer(family):

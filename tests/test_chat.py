@@ -37,7 +37,12 @@ def command(home: Path, answers: list[str] | None, *arguments: str) -> list[str]
 
 def chat(home: Path, answers, *arguments: str, stdin: str = ""):
     return subprocess.run(
-        command(home, answers, *arguments), input=stdin, capture_output=True, text=True, timeout=60, check=False
+        command(home, answers, *arguments),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 
@@ -93,7 +98,16 @@ def test_piped_text_alone_is_one_prompt(home):
 
 def test_system_and_options_reach_the_prompt(home):
     done = chat(
-        home, ["ok"], "--system", "Be terse.", "--family", "qwen3", "--option", "enable_thinking=false", "--verbose", "Hi"
+        home,
+        ["ok"],
+        "--system",
+        "Be terse.",
+        "--family",
+        "qwen3",
+        "--option",
+        "enable_thinking=false",
+        "--verbose",
+        "Hi",
     )
     assert "<|im_start|>system\nBe terse." in done.stderr
     assert "<think>\n\n</think>\n\n" in done.stderr
@@ -140,7 +154,11 @@ def test_no_model_at_all_says_the_two_things_to_do(home):
         "from qwen_tools.cli import main; sys.exit(main(['chat', 'Hi']))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False,
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
         env={**os.environ, "QWEN_TOOLS_CACHE": str(home / "cache")},
     )
     assert done.returncode == 3
@@ -168,7 +186,12 @@ def test_the_conversation_is_on_disk_and_no_log_keeps_none(home):
 def test_a_reader_that_goes_away_is_no_error(home):
     line = " ".join(command(home, ["word " * 50_000], "Hi"))
     done = subprocess.run(
-        ["bash", "-c", f"{line} | head -c 5"], capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+        ["bash", "-c", f"{line} | head -c 5"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
     assert done.stdout == "word "
     assert "Traceback" not in done.stderr
@@ -223,7 +246,14 @@ def test_a_conversation_at_a_terminal(home):
     terminal.type("\x04")
     assert terminal.code() == 0
     conversation = load(sessions(home)[0])
-    assert [message.role for message in conversation] == ["user", "assistant", "tool", "assistant", "user", "assistant"]
+    assert [message.role for message in conversation] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+        "assistant",
+    ]
 
 
 def test_no_color_is_obeyed(home):
@@ -254,9 +284,7 @@ def test_a_turn_that_fails_leaves_the_conversation_as_it_was(home):
 
 def test_ctrl_c_stops_a_tool_and_the_conversation_goes_on(home):
     tools = home / "slow.py"
-    tools.write_text(
-        'import time\n\ndef wait() -> str:\n    """Wait."""\n    time.sleep(20)\n    return "done"\n'
-    )
+    tools.write_text('import time\n\ndef wait() -> str:\n    """Wait."""\n    time.sleep(20)\n    return "done"\n')
     call = '<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>'
     terminal = Terminal(command(home, [call, "Fine."], "--tools", str(tools)))
     terminal.read_until("> ")
@@ -280,7 +308,9 @@ def test_a_tool_that_may_write_asks_and_no_means_no(home):
         f'    Path({str(home / "note.txt")!r}).write_text(text)\n    return "written"\n'
     )
     call = '<tool_call>\n{"name": "note", "arguments": {"text": "a\\u001b[2Jb"}}\n</tool_call>'
-    terminal = Terminal(command(home, [call, "Not written.", call.replace("a", "b", 0), "Written."], "--tools", str(tools)))
+    terminal = Terminal(
+        command(home, [call, "Not written.", call.replace("a", "b", 0), "Written."], "--tools", str(tools))
+    )
     terminal.read_until("> ")
     terminal.type("note\r")
     question = terminal.read_until("[y/N]")

@@ -13,8 +13,29 @@ PACKAGE = Path(__file__).parents[1] / "qwen_tools"
 
 # From the top down. A folder counts as one layer.
 LAYERS = [
-    "errors", "messages", "events", "function_schema", "tools", "families", "prompt", "template", "coerce", "validate", "envelope", "salvage", "parser",
-    "executor", "guide", "profiles", "models", "engines", "loop", "session", "builtin_tools", "commands", "cli",
+    "errors",
+    "messages",
+    "events",
+    "function_schema",
+    "tools",
+    "families",
+    "prompt",
+    "template",
+    "coerce",
+    "validate",
+    "envelope",
+    "salvage",
+    "parser",
+    "executor",
+    "guide",
+    "profiles",
+    "models",
+    "engines",
+    "loop",
+    "session",
+    "builtin_tools",
+    "commands",
+    "cli",
     "__main__",
 ]
 
@@ -92,7 +113,12 @@ def test_a_command_that_needs_no_model_loads_none(arguments, tmp_path):
     )
     stdin = '{"messages": [{"role": "user", "content": "Hi"}]}' if "render" in arguments else "Hello."
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], input=stdin, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code, *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 

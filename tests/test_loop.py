@@ -143,7 +143,10 @@ def test_a_tool_that_is_not_read_only_asks_and_without_anyone_to_ask_is_refused(
     _, _, added = play([call("send", text="a"), "ok"])
     assert (SENT, error_kind(results(added)[0])) == ([], "denied")
     asked = []
-    play([call("send", text="b"), "ok"], approve=lambda call, tool: asked.append((call.name, tool.name)) or True)
+    play(
+        [call("send", text="b"), "ok"],
+        approve=lambda call, tool: asked.append((call.name, tool.name)) or True,
+    )
     assert (SENT, asked) == (["b"], [("send", "send")])
 
 
@@ -165,7 +168,13 @@ def test_a_repeated_call_is_the_same_whatever_the_order_of_its_arguments():
 def test_after_a_call_that_writes_things_may_be_read_again():
     SENT.clear()
     _, _, added = play(
-        [call("echo", text="x"), call("send", text="y"), call("echo", text="x"), call("send", text="y"), "ok"],
+        [
+            call("echo", text="x"),
+            call("send", text="y"),
+            call("echo", text="x"),
+            call("send", text="y"),
+            "ok",
+        ],
         approve=lambda *_: True,
     )
     assert results(added)[:3] == ["x", "sent", "x"]
@@ -280,25 +289,41 @@ def test_a_choice_that_cannot_be_enforced_is_an_error(choice):
 
 def test_an_engine_that_fails_raises_and_announces_nothing():
     engine = ScriptedEngine([])
-    seen = []
+    events = run(engine, [Message("user", "Go.")])
+    seen = [next(events)]
     with pytest.raises(UserError, match="script"):
-        for event in run(engine, [Message("user", "Go.")]):
-            seen.append(event)
+        seen.extend(events)
     assert not any(isinstance(event, ev.MessageAdded) for event in seen)
 
 
 def test_events_are_json():
     _, events, _ = play([call("add", a=1, b=2) + call("nope"), "3"])
     lines = [json.loads(json.dumps(ev.to_dict(event))) for event in events]
-    assert {"round_start", "call_start", "call_name", "call_args", "call_end", "tool_start", "tool_end", "text",
-            "round_end", "message_added", "done"} <= {line["type"] for line in lines}
+    assert {
+        "round_start",
+        "call_start",
+        "call_name",
+        "call_args",
+        "call_end",
+        "tool_start",
+        "tool_end",
+        "text",
+        "round_end",
+        "message_added",
+        "done",
+    } <= {line["type"] for line in lines}
 
 
 def test_messages_may_be_openai_style_dicts():
     history = [
         {"role": "user", "content": [{"type": "text", "text": "Add 1 and 2."}]},
-        {"role": "assistant", "content": None,
-         "tool_calls": [{"id": "a", "type": "function", "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'}}]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "a", "type": "function", "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'}}
+            ],
+        },
         {"role": "tool", "tool_call_id": "a", "content": "3"},
     ]
     engine = ScriptedEngine(["It is 3."])

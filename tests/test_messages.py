@@ -41,9 +41,7 @@ def test_every_form_of_content(role, content, text):
     ],
 )
 def test_every_form_of_arguments(arguments, value):
-    (message,) = as_messages(
-        [{"role": "assistant", "content": None, "tool_calls": [call(arguments=arguments)]}]
-    )
+    (message,) = as_messages([{"role": "assistant", "content": None, "tool_calls": [call(arguments=arguments)]}])
     assert message.calls[0].arguments == value
     assert list(message.calls[0].arguments) == list(value), "the order of the keys is kept"
 
@@ -54,9 +52,7 @@ def test_missing_arguments_and_an_unwrapped_call():
 
 
 def test_developer_is_system_and_unknown_keys_are_ignored():
-    messages = as_messages(
-        [{"role": "developer", "content": "s", "refusal": None, "audio": {"id": 1}, "weight": 0}]
-    )
+    messages = as_messages([{"role": "developer", "content": "s", "refusal": None, "audio": {"id": 1}, "weight": 0}])
     assert messages == [Message("system", "s")]
 
 
@@ -135,9 +131,7 @@ def test_messages_pass_unchanged():
 
 
 def test_a_message_survives_the_way_to_openai_and_back():
-    message = Message(
-        "assistant", "é", "hm", (ToolCall("f", {"b": "é", "a": 1.5}, id="x"), ToolCall("g", {}, id="y"))
-    )
+    message = Message("assistant", "é", "hm", (ToolCall("f", {"b": "é", "a": 1.5}, id="x"), ToolCall("g", {}, id="y")))
     data = message.to_dict()
     assert data["tool_calls"][0] == call("f", '{"b": "é", "a": 1.5}', id="x")
     assert Message.from_dict(json.loads(json.dumps(data))) == message

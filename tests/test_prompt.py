@@ -15,8 +15,7 @@ from qwen_tools.prompt import Prompt, Segment, generation_prefill, render, segme
 from qwen_tools.tools import Tool, as_tool
 
 CASES = [
-    json.loads(line)
-    for line in Path(__file__).with_name("cases").joinpath("prompts.jsonl").open(encoding="utf-8")
+    json.loads(line) for line in Path(__file__).with_name("cases").joinpath("prompts.jsonl").open(encoding="utf-8")
 ]
 TIME = {
     "type": "function",
@@ -87,10 +86,7 @@ def test_tools_are_written_with_key_order_and_text_kept(family):
     wrapped = render([{"role": "user", "content": "?"}], [{"function": function, "type": "function"}], family)
     bare = render([{"role": "user", "content": "?"}], [function], family)
     if family == "qwen3-coder":
-        assert (
-            "<description><a> & 'b' \"é\" 计算</description>\n<parameters>\n<parameter>\n<name>z</name>\n"
-            in wrapped
-        )
+        assert "<description><a> & 'b' \"é\" 计算</description>\n<parameters>\n<parameter>\n<name>z</name>\n" in wrapped
         assert (
             "<default>1e-05</default>\n</parameter>\n<parameter>\n<name>a</name>\n<default>12345678901234567890<"
             in wrapped
@@ -100,10 +96,7 @@ def test_tools_are_written_with_key_order_and_text_kept(family):
         line = json.dumps(function, ensure_ascii=False)
         assert f'\n{{"function": {line}, "type": "function"}}\n' in wrapped
         assert f"\n{line}\n" in bare
-        assert (
-            '"strict": true, "description": "<a> & \'b\' \\"é\\" 计算", "parameters": {"required": ["z"]'
-            in line
-        )
+        assert '"strict": true, "description": "<a> & \'b\' \\"é\\" 计算", "parameters": {"required": ["z"]' in line
 
 
 def turn(role, text):
@@ -140,9 +133,7 @@ def test_two_system_messages_at_the_beginning(family, beginning):
         {"role": "system", "content": "B"},
         {"role": "user", "content": "C"},
     ]
-    assert render(messages, family=family, reasoning_effort="medium").startswith(
-        beginning + turn("user", "C")
-    )
+    assert render(messages, family=family, reasoning_effort="medium").startswith(beginning + turn("user", "C"))
 
 
 @pytest.mark.parametrize(("family", "options"), FAMILY_OPTIONS)
@@ -200,9 +191,7 @@ def test_arguments_that_xml_cannot_say_name_the_message(family):
 
 def test_a_result_without_a_call_is_refused_while_growing():
     prompt = Prompt(family="qwen3")
-    prompt.append(
-        [Message("user", "?"), Message("assistant", calls=(ToolCall("f", {}),)), Message("tool", "a")]
-    )
+    prompt.append([Message("user", "?"), Message("assistant", calls=(ToolCall("f", {}),)), Message("tool", "a")])
     with pytest.raises(UserError, match=r"^message 4: a tool result without a call"):
         prompt.append([Message("tool", "b")])
 
@@ -228,30 +217,20 @@ def test_trust_and_kinds(conversation, offered, family):
     }  # fmt: skip
     assert all(segment.trusted for segment in all_segments if segment.kind == "marker")
     assert not any(
-        segment.trusted
-        for segment in all_segments
-        if segment.kind in ("user", "call", "text", "reasoning", "response")
+        segment.trusted for segment in all_segments if segment.kind in ("user", "call", "text", "reasoning", "response")
     )
     trusted = "".join(segment.text for segment in all_segments if segment.trusted)
     turns = sum(message["role"] != "tool" for message in conversation)
     assert turns <= trusted.count("<|im_end|>") <= 2 * turns + 1
-    ours = {
-        text_file(f"{name}/{file}") for file in ("system.txt",) if name in ("qwen2.5", "qwq", "qwen3-coder")
-    }
+    ours = {text_file(f"{name}/{file}") for file in ("system.txt",) if name in ("qwen2.5", "qwq", "qwen3-coder")}
     ours |= {text_file(f"qwen3.8/effort-{effort}.txt") for effort in ("low", "xhigh")}
-    assert all(
-        segment.text in ours for segment in all_segments if segment.kind == "system" and segment.trusted
-    )
+    assert all(segment.text in ours for segment in all_segments if segment.kind == "system" and segment.trusted)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_tool_is_a_segment_with_its_name(family):
     offered = [{"name": name, "description": "<|im_end|>"} for name in ("f", "g")]
-    shown = [
-        s
-        for s in segments([{"role": "user", "content": "?"}], offered, family)
-        if s.kind == "tools" and s.label
-    ]
+    shown = [s for s in segments([{"role": "user", "content": "?"}], offered, family) if s.kind == "tools" and s.label]
     assert [segment.label for segment in shown] == ["f", "g"]
     assert all("<|im_end|>" in segment.text and not segment.trusted for segment in shown)
 
@@ -347,10 +326,7 @@ def test_results_in_the_users_name_are_no_new_question():
 
 
 def test_text_files():
-    assert (
-        text_file("qwen2.5/system.txt")
-        == "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."
-    )
+    assert text_file("qwen2.5/system.txt") == "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."
     assert text_file("qwq/system.txt") == ""
     for family in FAMILIES:
         assert text_file(f"{family}/tools.txt").count("{tools}") == 1

@@ -19,8 +19,7 @@ from qwen_tools.messages import Message, ToolCall, as_messages
 from qwen_tools.prompt import Prompt, Segment, encode, escaped, segments
 
 CASES = [
-    json.loads(line)
-    for line in Path(__file__).with_name("cases").joinpath("prompts.jsonl").open(encoding="utf-8")
+    json.loads(line) for line in Path(__file__).with_name("cases").joinpath("prompts.jsonl").open(encoding="utf-8")
 ]
 FAMILY_OPTIONS = [(family, options) for family, several in OPTIONS.items() for options in several]
 
@@ -102,9 +101,7 @@ def test_structure_cannot_be_injected(of, text):
 
     def structure(filling):
         messages, offered = conversation_with(filling)
-        return [
-            number for number in encode(segments(messages, offered, family), tokenizer) if number in added
-        ]
+        return [number for number in encode(segments(messages, offered, family), tokenizer) if number in added]
 
     harmless = structure("x")
     assert tokenizer.convert_tokens_to_ids("<|im_start|>") in harmless
@@ -186,11 +183,7 @@ def test_the_next_prompt_continues_the_last(family, options, data, tmp_path):
     for ids, calls, question, finish in data.draw(rounds(own)):
         before = prompt.ids(own)
         raw = own.decode(ids, skip_special_tokens=False)
-        added = [
-            Message(
-                "assistant", raw, "", calls, prefill=prompt.prefill, raw=raw, token_ids=ids, finish=finish
-            )
-        ]
+        added = [Message("assistant", raw, "", calls, prefill=prompt.prefill, raw=raw, token_ids=ids, finish=finish)]
         added += [Message("tool", data.draw(harmless_texts)) for _ in calls]
         added += [Message("user", "And now?")] if question or not calls else []
         for message in added:
@@ -219,9 +212,7 @@ def test_with_thoughts_a_tool_cycle_continues_the_last_prompt(family, options):
         raw = ("" if prompt.prefill else "<think>\n") + "hm\n</think>\n\n<tool_call>\n<tool_call>"
         ids = tuple(own.encode(raw, add_special_tokens=False))
         call = ToolCall("f", {})
-        prompt.append(
-            [Message("assistant", "", "hm", (call,), prefill=prompt.prefill, raw=raw, token_ids=ids)]
-        )
+        prompt.append([Message("assistant", "", "hm", (call,), prefill=prompt.prefill, raw=raw, token_ids=ids)])
         prompt.append([Message("tool", "7")])
         assert prompt.ids(own)[: len(before) + len(ids)] == before + list(ids)
     prompt.append([Message("user", "!")])
@@ -239,9 +230,7 @@ def test_a_salvaged_turn_is_written_as_the_canonical_call():
     before = prompt.text
     prompt.append([Message("assistant", calls=(ToolCall("f", {"a": 1}, raw='```json\n{"name": "f"}\n```'),))])
     after = prompt.text
-    assert after.startswith(
-        before + '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call><|im_end|>\n'
-    )
+    assert after.startswith(before + '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call><|im_end|>\n')
     assert prompt.ids(own) == official_ids(own, after)
 
 

@@ -126,9 +126,7 @@ def test_no_template_shows_no_difference():
 
 def test_doubled_braces_are_noticed():
     """One 1.5B model's template doubles the braces of its example."""
-    template = QWEN2_5.replace('{"name": <function-name>', '{{"name": <function-name>').replace(
-        "object>}", "object>}}"
-    )
+    template = QWEN2_5.replace('{"name": <function-name>', '{{"name": <function-name>').replace("object>}", "object>}}")
     difference = template_difference(with_template(template), "qwen2.5")
     assert difference.startswith("for a tool: character ")
     assert """<tool_call>\\n{"name": <function-name>""" in difference
@@ -143,9 +141,7 @@ def test_a_template_that_refuses_is_a_difference():
 
 def test_the_first_difference():
     assert first_difference("abc", "abc") is None
-    assert (
-        first_difference("abc", "abd") == "character 2 is different: ours 'abc', the model's template 'abd'"
-    )
+    assert first_difference("abc", "abd") == "character 2 is different: ours 'abc', the model's template 'abd'"
     assert first_difference("ab", "abc").startswith("character 2 ")
 
 
@@ -177,10 +173,7 @@ def test_with_the_template_too_structure_cannot_be_injected_and_generated_ids_st
     )
     after = prompt.ids(own)
     assert after[: len(before) + len(ids)] == before + list(ids)
-    found = [
-        after.count(own.convert_tokens_to_ids(token))
-        for token in ("<|im_start|>", "<|im_end|>", "<tool_call>")
-    ]
+    found = [after.count(own.convert_tokens_to_ids(token)) for token in ("<|im_start|>", "<|im_end|>", "<tool_call>")]
     assert found == [5, 4, 3]
 
 

@@ -16,14 +16,27 @@ from qwen_tools.prompt import Prompt
 pytestmark = pytest.mark.model
 
 GREEDY = Settings(max_new_tokens=24, do_sample=False)
-SQRT = Tool("sqrt", "The square root of a number.", {
-    "type": "object", "properties": {"value": {"type": "number"}}, "required": ["value"],
-})
-PAINT = Tool("paint", "Paint a wall.", {
-    "type": "object",
-    "properties": {"colour": {"enum": ["red", "dark blue"]}, "coats": {"type": "integer", "minimum": 1, "maximum": 3}},
-    "required": ["colour", "coats"],
-})
+SQRT = Tool(
+    "sqrt",
+    "The square root of a number.",
+    {
+        "type": "object",
+        "properties": {"value": {"type": "number"}},
+        "required": ["value"],
+    },
+)
+PAINT = Tool(
+    "paint",
+    "Paint a wall.",
+    {
+        "type": "object",
+        "properties": {
+            "colour": {"enum": ["red", "dark blue"]},
+            "coats": {"type": "integer", "minimum": 1, "maximum": 3},
+        },
+        "required": ["colour", "coats"],
+    },
+)
 
 
 def ask(question: str, *tools: Tool) -> Prompt:
@@ -94,7 +107,7 @@ def test_stopping_in_the_middle_leaves_a_cache_that_can_be_used(embedded):
     assert new == reference(embedded, prompt.ids(embedded.tokenizer), 8)
 
 
-def test_an_interrupted_computation_leaves_a_cache_that_can_be_used(embedded, monkeypatch):
+def test_an_interrupted_computation_leaves_a_cache_that_can_be_used(embedded):
     prompt = ask("Describe the sea at night.")
     layer = embedded._model.model.layers[11]
 
@@ -113,7 +126,9 @@ def test_a_guided_call_is_whole_and_valid(embedded):
     text, _, last = generate(embedded, ask("Paint it twice in blue.", SQRT, PAINT), guide=Guide((PAINT,)))
     assert last.finish == "length" or text.endswith("\n</tool_call>")
     text, ids, last = generate(
-        embedded, ask("Paint it twice in blue.", SQRT, PAINT), Settings(max_new_tokens=80, do_sample=False),
+        embedded,
+        ask("Paint it twice in blue.", SQRT, PAINT),
+        Settings(max_new_tokens=80, do_sample=False),
         guide=Guide((PAINT,)),
     )
     assert last.finish == "stop"
@@ -150,7 +165,7 @@ def test_a_prompt_that_does_not_fit_is_refused_before_anything_is_computed(embed
 
 def test_a_schema_that_cannot_guide_is_named(embedded):
     odd = Tool("odd", "Odd.", {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True}}})
-    with pytest.raises(UserError, match="'odd'.*uniqueItems"):
+    with pytest.raises(UserError, match=r"'odd'.*uniqueItems"):
         generate(embedded, ask("Hi", odd), guide=Guide((odd,)))
 
 
@@ -158,7 +173,9 @@ def test_sampling_obeys_the_seed(embedded):
     settings = Settings(max_new_tokens=12, do_sample=True, temperature=1.5, top_p=0.95, top_k=50, seed=7)
     first = generate(embedded, ask("Invent a name."), settings)[1]
     assert generate(embedded, ask("Invent a name."), settings)[1] == first
-    others = [generate(embedded, ask("Invent a name."), Settings(12, True, 1.5, 0.95, 50, seed))[1] for seed in (1, 2, 3)]
+    others = [
+        generate(embedded, ask("Invent a name."), Settings(12, True, 1.5, 0.95, 50, seed))[1] for seed in (1, 2, 3)
+    ]
     assert any(other != first for other in others)
 
 

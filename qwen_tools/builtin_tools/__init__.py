@@ -8,9 +8,7 @@ from ..errors import UserError
 from ..tools import Tool, Toolbox, from_file
 from . import arithmetic, clock, samples
 
-BUILTIN: dict[str, Tool] = {
-    tool.name: tool for module in (clock, arithmetic, samples) for tool in module.TOOLS
-}
+BUILTIN: dict[str, Tool] = {tool.name: tool for module in (clock, arithmetic, samples) for tool in module.TOOLS}
 
 
 def load(selection: str | None) -> Toolbox:

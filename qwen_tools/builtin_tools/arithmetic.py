@@ -15,7 +15,7 @@ from ..tools import Tool
 _LONGEST = 500  # characters of an expression
 _BITS = 13_000  # of an integer, about 3,900 decimal digits: Python writes no more than 4,300
 
-_SIGNS = str.maketrans({"×": "*", "✕": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "π": "pi"})  # noqa: RUF001 - these signs are meant
+_SIGNS = str.maketrans({"×": "*", "✕": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "π": "pi"})
 
 
 def calculate(expression: str) -> int | float | bool:
@@ -35,7 +35,7 @@ def calculate(expression: str) -> int | float | bool:
         raise ValueError("the expression is nested too deeply") from None
     except ValueError:
         raise
-    except Exception as error:  # noqa: BLE001 - simpleeval and ast raise many kinds, all of them the expression's fault
+    except Exception as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{expression!r} is not an arithmetic expression: {reason}") from error
     return _number(value)
@@ -124,8 +124,27 @@ _FUNCTIONS = {
         **{
             name: getattr(math, name)
             for name in (
-                "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log", "log2",
-                "log10", "floor", "ceil", "trunc", "degrees", "radians", "hypot", "gcd",
+                "sin",
+                "cos",
+                "tan",
+                "asin",
+                "acos",
+                "atan",
+                "atan2",
+                "sinh",
+                "cosh",
+                "tanh",
+                "exp",
+                "log",
+                "log2",
+                "log10",
+                "floor",
+                "ceil",
+                "trunc",
+                "degrees",
+                "radians",
+                "hypot",
+                "gcd",
             )
         },
         "ln": math.log,
@@ -142,7 +161,10 @@ TOOLS = [
         {
             "type": "object",
             "properties": {
-                "expression": {"type": "string", "description": "numbers, + - * / ** and functions such as sqrt"}
+                "expression": {
+                    "type": "string",
+                    "description": "numbers, + - * / ** and functions such as sqrt",
+                }
             },
             "required": ["expression"],
         },

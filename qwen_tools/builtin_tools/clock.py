@@ -10,7 +10,8 @@ from ..tools import Tool
 
 def get_current_time(timezone: str | None = None) -> str:
     """The date and time as one string, for example ``Tuesday, 2026-12-01 09:30:00 CET``; without a
-    timezone in the local zone. Raises ValueError for an unknown zone."""
+    timezone in the local zone. Raises ValueError for an unknown zone.
+    """
     now = datetime.now().astimezone() if not timezone or timezone == "local" else datetime.now(_zone(timezone))
     return now.strftime("%A, %Y-%m-%d %H:%M:%S %Z")
 

@@ -17,14 +17,18 @@ from dataclasses import asdict
 from typing import Any, TextIO
 
 from .. import events as ev
+from ..builtin_tools import load as load_tools
 from ..engines import Engine, Settings, open_engine
 from ..errors import UserError
+from ..families import read_options
 from ..loop import run as run_loop
-from ..messages import Message, ToolCall
+from ..messages import Message, ToolCall, as_dicts
 from ..profiles import Profile, profile, system_text
+from ..prompt import Prompt
 from ..session import Session
-from ..builtin_tools import load as load_tools
+from ..template import TemplatePrompt, template_difference
 from ..tools import Tool, Toolbox
+from .render import ids_view, table_view, text_view
 
 EXIT_CODES = {"stop": 0, "length": 1, "max_rounds": 1, "insisted": 1, "interrupted": 130}
 
@@ -34,7 +38,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prompt", nargs="?", help="one question; without it, at a terminal, a conversation")
     model = parser.add_argument_group("the model")
     model.add_argument(
-        "--model", help="hub id, folder, .gguf file, embedded (the default where it is installed) or scripted:FILE"
+        "--model",
+        help="hub id, folder, .gguf file, embedded (the default where it is installed) or scripted:FILE",
     )
     model.add_argument("--family", help="how prompts are written; found from the model unless given")
     model.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
@@ -42,7 +47,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     asking = parser.add_argument_group("the conversation")
     asking.add_argument("--system", help="the system text, instead of the model's usual one")
     asking.add_argument(
-        "--tools", help="built-in tools and .py files, separated by commas; none for no tools (default: all built-in tools)"
+        "--tools",
+        help="built-in tools and .py files, separated by commas; none for no tools (default: all built-in tools)",
     )
     asking.add_argument("--tool-choice", default="auto", help="auto, none, required or the name of a tool")
     asking.add_argument("--guide", choices=("on", "off"), default="on", help="a grammar keeps calls valid (default on)")
@@ -52,7 +58,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--max-new-tokens", type=_positive, default=1024, help="tokens at most in one answer (default 1024)"
     )
     asking.add_argument(
-        "--option", action="append", default=[], metavar="KEY=VALUE", help="a render option of the family; repeatable"
+        "--option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a render option of the family; repeatable",
+    )
+    asking.add_argument(
+        "--template",
+        choices=("family", "model"),
+        default="family",
+        help="who writes the prompt: we, or the model's own",
     )
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="one JSON object instead of text")
@@ -70,8 +86,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--json and --events need a PROMPT")
     prompt = None if talk else _whole_prompt(args.prompt)
     toolbox = load_tools(args.tools)
-    options = _options(args.option)
-    engine = _open(args)
+    options = read_options(args.option)
+    engine = _open(args, options)
     chat = Chat(engine, toolbox, profile(engine.name), options, args)
     if prompt is None:
         return _converse(chat)
@@ -94,25 +110,15 @@ def _whole_prompt(argument: str | None) -> str:
     return prompt
 
 
-def _options(pairs: list[str]) -> dict[str, Any]:
-    """Render options from KEY=VALUE; a value that is JSON (true, 3) is read as JSON."""
-    options = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise UserError(f"--option {pair!r} must be KEY=VALUE, for example enable_thinking=false")
-        try:
-            options[key] = json.loads(value)
-        except ValueError:
-            options[key] = value
-    return options
-
-
-def _open(args: argparse.Namespace) -> Engine:
+def _open(args: argparse.Namespace, options: dict[str, Any]) -> Engine:
     started = time.monotonic()
     engine = open_engine(args.model, family=args.family, device=args.device, dtype=args.dtype)
     if args.verbose:
         _say(f"{engine.name} ({engine.family}) was ready after {time.monotonic() - started:.1f} s")
+    if engine.tokenizer is not None and args.template == "family":
+        difference = template_difference(engine.tokenizer, engine.family, **options)
+        if difference:
+            _say(f"the model's own chat template writes prompts differently ({difference}); --template model uses it")
     return engine
 
 
@@ -120,7 +126,12 @@ class Chat:
     """A conversation: its messages, and how its answers are asked for and shown."""
 
     def __init__(
-        self, engine: Engine, toolbox: Toolbox, asked: Profile, options: dict[str, Any], args: argparse.Namespace
+        self,
+        engine: Engine,
+        toolbox: Toolbox,
+        asked: Profile,
+        options: dict[str, Any],
+        args: argparse.Namespace,
     ) -> None:
         self.engine = engine
         self.toolbox = toolbox
@@ -140,11 +151,23 @@ class Chat:
             self._session = Session.new()
             self._session.add(self.messages)
 
+    def next_prompt(self) -> Prompt | TemplatePrompt:
+        """The prompt as it stands: what the model has read and said, up to where it would go on."""
+        prompt: Prompt | TemplatePrompt
+        if self._args.template == "model":
+            prompt = TemplatePrompt(self.engine.tokenizer, self.toolbox, **self._options)
+        else:
+            prompt = Prompt(self.toolbox, self.engine.family, **self._options)
+        prompt.append(self.messages)
+        return prompt
+
     def ask(self, question: str) -> int:
         """One user turn. When it fails the conversation is as before, and the question is in the log."""
         user = Message("user", question)
         added: list[Message] = []
-        screen = _JsonScreen() if self._args.json else _EventScreen() if self._args.events else _Screen(self._args.verbose)
+        screen = (
+            _JsonScreen() if self._args.json else _EventScreen() if self._args.events else _Screen(self._args.verbose)
+        )
         done = ev.Done("interrupted")
         try:
             events = run_loop(
@@ -159,6 +182,7 @@ class Chat:
                 max_rounds=self._args.max_rounds,
                 settings=Settings(max_new_tokens=self._args.max_new_tokens, do_sample=self._profile.do_sample),
                 options=self._options,
+                template=self._args.template,
                 approve=_approve,
             )
             for event in _interruptible(events, screen.show):
@@ -179,7 +203,8 @@ class Chat:
 
 def _interruptible(events: Iterator[ev.Event], show: Any) -> Iterator[ev.Event]:
     """Show and pass on every event; a Ctrl-C while showing is handed to the loop, which ends the
-    answer in good order."""
+    answer in good order.
+    """
     interrupted = False
     generator: Any = events
     while True:
@@ -195,7 +220,7 @@ def _interruptible(events: Iterator[ev.Event], show: Any) -> Iterator[ev.Event]:
             interrupted = not isinstance(event, ev.Done)
 
 
-def _approve(call: ToolCall, tool: Tool) -> bool:
+def _approve(call: ToolCall, tool: Tool) -> bool:  # noqa: ARG001 - what the executor calls
     """Ask the person before a tool runs that does more than read; no terminal means no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
@@ -212,6 +237,7 @@ class _Screen:
     def __init__(self, verbose: bool) -> None:
         self._verbose = verbose
         self._line_open = False
+        self._told_dropped = False
 
     def show(self, event: ev.Event) -> None:
         """Print one event."""
@@ -223,6 +249,9 @@ class _Screen:
             sys.stderr.flush()
         elif isinstance(event, ev.ReasoningEnd):
             _say("")
+        elif isinstance(event, ev.RoundStart) and event.dropped and not self._told_dropped:
+            self._told_dropped = True
+            _say("the thoughts of earlier turns are left out of the prompt, as this family's rule is")
         elif isinstance(event, ev.RoundStart) and self._verbose:
             _say(_style(f"── prompt of round {event.round} ──", "2"))
             _say(event.prompt)
@@ -234,7 +263,12 @@ class _Screen:
             arguments = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in _items(event.call))
             _say(_style(f"⚙ {_visible(event.call.name or 'call')}({_visible(arguments)})", "36"))
         elif isinstance(event, ev.ToolEnd):
-            _say(_style(f"  {'→' if event.ok else '✗'} {_visible(_short(event.content))}", "2" if event.ok else "31"))
+            _say(
+                _style(
+                    f"  {'→' if event.ok else '✗'} {_visible(_short(event.content))}",
+                    "2" if event.ok else "31",
+                )
+            )
 
     def end(self, done: ev.Done, chat: Chat) -> None:  # noqa: ARG002 - the same shape as the other screens
         """Close the last line and say what else must be said."""
@@ -284,7 +318,7 @@ class _JsonScreen:
                 {
                     "answer": last.content if last.role == "assistant" else "",
                     "finish_reason": done.reason,
-                    "messages": [message.to_dict() for message in chat.messages],
+                    "messages": as_dicts(chat.messages),
                     "calls": self._calls,
                     "rounds": self._rounds,
                     "model": chat.engine.name,
@@ -305,9 +339,11 @@ def _say(text: str, to: TextIO | None = None) -> None:
 
 def _style(text: str, code: str) -> str:
     """Colour, where stderr is a terminal and NO_COLOR is not set (no-color.org)."""
-    if os.environ.get("NO_COLOR") or not sys.stderr.isatty():
-        return text
-    return f"\x1b[{code}m{text}\x1b[0m"
+    return f"\x1b[{code}m{text}\x1b[0m" if _colours() else text
+
+
+def _colours() -> bool:
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _visible(text: str) -> str:
@@ -326,7 +362,7 @@ def _converse(chat: Chat) -> int:
 
     names = ", ".join(tool.name for tool in chat.toolbox) or "no tools"
     _say(f"{chat.engine.name} ({chat.engine.family}), {names}.")
-    _say("/clear begins anew, /exit or Ctrl-D leaves, Ctrl-C stops an answer.")
+    _say("/prompt shows the raw prompt, /clear begins anew, /exit or Ctrl-D leaves, Ctrl-C stops an answer.")
     leaving = False
     while True:
         try:
@@ -343,12 +379,31 @@ def _converse(chat: Chat) -> int:
         leaving = False
         if line == "/exit":
             return 0
-        if line == "/clear":
-            chat.clear()
-        elif line.startswith("/"):
-            _say(f"unknown command {line.split()[0]}; there are /clear and /exit")
-        elif line:
-            try:
+        try:
+            if line == "/clear":
+                chat.clear()
+            elif line.startswith("/prompt"):
+                _show_prompt(chat, line.removeprefix("/prompt").strip())
+            elif line.startswith("/"):
+                _say(f"unknown command {line.split()[0]}; there are /prompt, /clear and /exit")
+            elif line:
                 chat.ask(line)
-            except UserError as error:
-                _say(f"{error}")
+        except UserError as error:
+            _say(f"{error}")
+
+
+def _show_prompt(chat: Chat, view: str) -> None:
+    """The exact raw prompt that the next turn continues, in the views of ``render``."""
+    prompt, tokenizer = chat.next_prompt(), chat.engine.tokenizer
+    if view in ("--ids", "--table") and tokenizer is None:
+        raise UserError(f"/prompt {view} needs a model with a tokenizer")
+    if view == "--ids":
+        lines = ids_view(prompt.segments, tokenizer)
+    elif view == "--table":
+        lines = table_view(prompt.segments, tokenizer)
+    elif not view:
+        lines = iter([text_view(prompt.segments, _colours())])
+    else:
+        raise UserError(f"/prompt takes --ids or --table, not {view}")
+    for text in lines:
+        _say(text)

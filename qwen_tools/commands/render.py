@@ -22,8 +22,6 @@ from ..messages import as_messages
 from ..prompt import CONTROL, Prompt, Segment, encode, escaped, tagged, token_owners
 from ..template import TemplatePrompt, first_difference
 
-HELP = "show the exact raw prompt of a conversation"
-
 _COLOURS = {
     "marker": "2",
     "system": "35",
@@ -240,9 +238,7 @@ def _text(segments: Iterable[Segment]) -> str:
 
 
 def _visible(text: str) -> str:
-    return "".join(
-        letter if letter.isprintable() or letter in "\n\t" else json.dumps(letter)[1:-1] for letter in text
-    )
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else json.dumps(letter)[1:-1] for letter in text)
 
 
 def _say(text: str) -> None:

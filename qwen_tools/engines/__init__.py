@@ -7,12 +7,13 @@ until the model ends its turn, the length limit is reached, or the caller stops 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..events import Usage
 from ..guide import Guide
 from ..prompt import Prompt
+from ..template import TemplatePrompt
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Piece:
 
     text: str
     ids: tuple[int, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     finish: str | None = None
 
 
@@ -56,7 +57,12 @@ class Engine(Protocol):
         """Whether ``generate`` obeys a guide."""
 
     def generate(
-        self, prompt: Prompt, settings: Settings, *, begun: Sequence[int] = (), guide: Guide | None = None
+        self,
+        prompt: Prompt | TemplatePrompt,
+        settings: Settings,
+        *,
+        begun: Sequence[int] = (),
+        guide: Guide | None = None,
     ) -> Iterator[Piece]:
         """Continue ``prompt``, behind the ``begun`` ids of the answer where there are some.
 
@@ -64,9 +70,7 @@ class Engine(Protocol):
         """
 
 
-def open_engine(
-    model: str | None, *, family: str | None = None, device: str = "auto", dtype: str = "auto"
-) -> Engine:
+def open_engine(model: str | None, *, family: str | None = None, device: str = "auto", dtype: str = "auto") -> Engine:
     """The engine for what the user named: see ``models`` for the names, and ``scripted:FILE``.
 
     Raises UserError: code 3 when the model is not to be had, 2 when the name makes no sense.

@@ -11,6 +11,7 @@ from ..errors import UserError
 from ..events import Usage
 from ..guide import Guide
 from ..prompt import Prompt
+from ..template import TemplatePrompt
 from . import Piece, Settings
 
 
@@ -44,7 +45,12 @@ class ScriptedEngine:
         return cls(answers, family, name=f"scripted:{path}")
 
     def generate(
-        self, prompt: Prompt, settings: Settings, *, begun: Sequence[int] = (), guide: Guide | None = None
+        self,
+        prompt: Prompt | TemplatePrompt,
+        settings: Settings,
+        *,
+        begun: Sequence[int] = (),
+        guide: Guide | None = None,  # noqa: ARG002 - what is written cannot be guided
     ) -> Iterator[Piece]:
         """The next answer, cut after ``settings.max_new_tokens`` pieces of four characters."""
         self.prompts.append(prompt.text)

@@ -20,6 +20,7 @@ from ..events import Usage
 from ..families import detect
 from ..guide import Guide
 from ..prompt import Prompt
+from ..template import TemplatePrompt
 from . import Piece, Settings
 
 if TYPE_CHECKING:
@@ -50,7 +51,12 @@ class TransformersEngine:
         return guides.available()
 
     def generate(
-        self, prompt: Prompt, settings: Settings, *, begun: Sequence[int] = (), guide: Guide | None = None
+        self,
+        prompt: Prompt | TemplatePrompt,
+        settings: Settings,
+        *,
+        begun: Sequence[int] = (),
+        guide: Guide | None = None,
     ) -> Iterator[Piece]:
         """See Engine. Raises UserError (code 1) when the prompt does not fit into the model's context."""
         ids = [*prompt.ids(self.tokenizer), *begun]
@@ -105,7 +111,8 @@ class TransformersEngine:
 
     def _keep(self, ids: list[int]) -> int:
         """Crop the KV cache to the longest prefix it shares with ``ids``, short of the last id,
-        whose logits are needed. Returns the length kept."""
+        whose logits are needed. Returns the length kept.
+        """
         length = 0
         for ours, theirs in zip(ids[:-1], self._cached, strict=False):
             if ours != theirs:
@@ -116,14 +123,16 @@ class TransformersEngine:
 
     def _crop(self, length: int) -> None:
         """Cut the KV cache to ``length`` tokens, layer by layer: a computation that was interrupted
-        leaves layers of different lengths, but all hold at least what was complete."""
-        if any(not hasattr(layer, "keys") or not hasattr(layer, "values") for layer in self._cache.layers):
-            self._cache.crop(length - self._cache.get_seq_length())
-        else:
-            for layer in self._cache.layers:
+        leaves layers of different lengths, but all hold at least what was complete.
+        """
+        layers: list[Any] = self._cache.layers
+        if all(hasattr(layer, "keys") and hasattr(layer, "values") for layer in layers):
+            for layer in layers:
                 if layer.is_initialized:
                     layer.keys = layer.keys[..., :length, :]
                     layer.values = layer.values[..., :length, :]
+        else:
+            self._cache.crop(length - self._cache.get_seq_length())
         del self._cached[length:]
 
     def _forward(self, ids: list[int]) -> torch.Tensor:
@@ -145,7 +154,8 @@ class TransformersEngine:
                 raise
             self._cached += part
         # A copy outside inference mode: masks and samplers write into it.
-        return logits[0, -1].to(torch.float32, copy=True)
+        result: torch.Tensor = logits[0, -1].to(torch.float32, copy=True)
+        return result
 
 
 class _Detokenizer:
@@ -209,13 +219,15 @@ def _chooser(defaults: Any, settings: Settings) -> Any:
         generator.manual_seed(settings.seed)
 
     def sample(logits: torch.Tensor, ids: list[int]) -> int:
-        scores = processors(torch.tensor([ids]), logits.cpu()[None])
+        scores: Any = processors(torch.LongTensor([ids]), logits.cpu()[None])
         return int(torch.multinomial(scores.softmax(-1)[0], 1, generator=generator))
 
     return sample
 
 
-def load(folder: Path, *, name: str, family: str | None = None, device: str = "auto", dtype: str = "auto") -> TransformersEngine:
+def load(
+    folder: Path, *, name: str, family: str | None = None, device: str = "auto", dtype: str = "auto"
+) -> TransformersEngine:
     """Load a model folder (or hub id) that transformers can read.
 
     ``device`` is ``auto``, ``cpu`` or ``cuda[:N]``; ``dtype`` is ``auto``, ``float32``, ``bfloat16`` or ``float16``.
@@ -224,8 +236,9 @@ def load(folder: Path, *, name: str, family: str | None = None, device: str = "a
     import torch
     import transformers
 
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
+    log: Any = transformers.logging  # not typed
+    log.set_verbosity_error()
+    log.disable_progress_bar()
     target = _device(device)
     if dtype == "auto":
         chosen = torch.bfloat16 if target.type == "cuda" or _cpu_has_bfloat16() else torch.float32
@@ -235,11 +248,11 @@ def load(folder: Path, *, name: str, family: str | None = None, device: str = "a
         raise UserError(f"unknown dtype {dtype!r}: use auto, float32, bfloat16 or float16")
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=chosen)
+        model: Any = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=chosen)
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise UserError(f"cannot load {name}: {reason}", code=3) from error
-    model = model.to(target).eval()
+    model.to(device=target).eval()
     if family is None:
         family = detect(tokenizer.chat_template or "", tokenizer.get_added_vocab())
     return TransformersEngine(model, tokenizer, family, name)
@@ -263,5 +276,5 @@ def _cpu_has_bfloat16() -> bool:
     """Whether the CPU multiplies bfloat16 itself; without that it is slower than float32."""
     import torch
 
-    capabilities = getattr(torch.cpu, "get_capabilities", dict)()
+    capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))

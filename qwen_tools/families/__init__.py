@@ -40,6 +40,4 @@ def detect(chat_template: str | Mapping[str, str], added_tokens: Container[str])
             # Qwen3 made <tool_response> a token; before it only <tool_call> was one.
             return "qwen3" if "<tool_response>" in added_tokens else "qwen2.5"
     names = ", ".join(sorted(FAMILIES))
-    raise UserError(
-        f"the model's chat template is of no known family; name the closest with --family ({names})"
-    )
+    raise UserError(f"the model's chat template is of no known family; name the closest with --family ({names})")

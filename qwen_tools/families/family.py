@@ -36,9 +36,7 @@ class Options:
             if name not in defaults:
                 raise UserError(f"unknown option {name!r}: use {', '.join(defaults)}")
             if value is not None and type(value) is not type(defaults[name]):
-                raise UserError(
-                    f"option {name} must be {'true or false' if defaults[name] is True else 'text'}"
-                )
+                raise UserError(f"option {name} must be {'true or false' if defaults[name] is True else 'text'}")
         return cls(**{name: value for name, value in given.items() if value is not None})
 
 
@@ -88,9 +86,7 @@ def tool_line(tool: Mapping[str, Any]) -> str:
 
 def json_call(call: ToolCall) -> str:
     """What stands between the tags of a call, in JSON. The templates do not escape the name."""
-    return (
-        '{"name": "' + call.name + '", "arguments": ' + json.dumps(call.arguments, ensure_ascii=False) + "}"
-    )
+    return '{"name": "' + call.name + '", "arguments": ' + json.dumps(call.arguments, ensure_ascii=False) + "}"
 
 
 def xml_call(call: ToolCall, value: Callable[[Any], str]) -> str:

@@ -25,11 +25,7 @@ def _extra(fields: Any, handled: tuple[str, ...]) -> list[str]:
 
 
 def _description(fields: Mapping[str, Any]) -> list[str]:
-    return (
-        [f"<description>{str(fields['description']).strip()}</description>"]
-        if "description" in fields
-        else []
-    )
+    return [f"<description>{str(fields['description']).strip()}</description>"] if "description" in fields else []
 
 
 def _tool(tool: Mapping[str, Any]) -> str:
