@@ -20,8 +20,8 @@ _KINDS = {"object": "container", "array": "container"}
 def kinds(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
     """What a value may be: ``null``, ``boolean``, ``integer``, ``number``, ``container``, ``string``.
 
-    Through ``$ref`` (within ``root``), ``allOf`` of one, ``anyOf`` and ``oneOf``; without a type, from ``enum`` or ``const``; a schema that says
-    nothing means string.
+    Through ``$ref`` (within ``root``), ``allOf`` of one, ``anyOf`` and ``oneOf``; without a type, from ``enum`` or
+    ``const``; a schema that says nothing means string.
     """
     return frozenset(_kinds(schema, root, _DEPTH)) or frozenset(("string",))
 

@@ -8,6 +8,7 @@ reach the model is the engine's.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -129,9 +130,9 @@ class Grammars:
 
 
 def _reason(fault: str) -> str:
-    """The part of llguidance's message that names the keyword, on one line."""
-    lines = [line.strip() for line in fault.splitlines() if line.strip()]
-    return lines[-1] if lines else fault
+    """Llguidance's message, which names the keyword, on one line and without the grammar it quotes."""
+    own_words = re.split(r"\n +\d+ \|", fault)[0]
+    return " ".join(re.sub(r"^at \d+\(\d+\): ", "", own_words).split())
 
 
 class Constraint:

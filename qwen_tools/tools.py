@@ -44,7 +44,7 @@ class Tool:
         function = data.get("function", data)
         if not isinstance(function, Mapping) or not isinstance(function.get("name"), str) or not function["name"]:
             raise UserError("a tool must be an object with a function that has a name")
-        parameters = function.get("parameters") or {}
+        parameters = {} if function.get("parameters") is None else function["parameters"]
         if not isinstance(parameters, Mapping):
             raise UserError(f"tool {function['name']!r}: parameters must be a JSON Schema object")
         return cls(function["name"], str(function.get("description") or ""), parameters, source=data)

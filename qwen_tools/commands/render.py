@@ -115,7 +115,9 @@ def load_tokenizer(model: str) -> Any:
     from .. import models
 
     folder = Path(model).expanduser()
-    where = str(folder) if (folder / "tokenizer.json").is_file() else models.prepare(models.resolve(model))
+    where = (
+        str(folder) if (folder / "tokenizer.json").is_file() else models.prepare(models.resolve(model), weights=False)
+    )
     transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
         return transformers.AutoTokenizer.from_pretrained(where)

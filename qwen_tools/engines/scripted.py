@@ -49,7 +49,7 @@ class ScriptedEngine:
         prompt: Prompt | TemplatePrompt,
         settings: Settings,
         *,
-        begun: Sequence[int] = (),
+        begun: Sequence[int] = (),  # noqa: ARG002 - a script begins at its beginning
         guide: Guide | None = None,  # noqa: ARG002 - what is written cannot be guided
     ) -> Iterator[Piece]:
         """The next answer, cut after ``settings.max_new_tokens`` pieces of four characters."""

@@ -1,0 +1,186 @@
+"""The tools that come with the program, by what they answer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from datetime import datetime, timezone
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qwen_tools.builtin_tools import BUILTIN, load
+from qwen_tools.errors import UserError
+from qwen_tools.executor import execute
+from qwen_tools.messages import ToolCall
+
+
+def use(name: str, **arguments):
+    return execute(ToolCall(name, arguments), load(None), timeout=5)
+
+
+def test_there_are_six_and_all_only_read():
+    assert set(BUILTIN) == {
+        "get_current_time", "calculate", "sqrt", "add", "get_current_weather", "get_distance_between_cities",
+    }  # fmt: skip
+    for tool in BUILTIN.values():
+        assert tool.read_only
+        jsonschema.Draft202012Validator.check_schema(dict(tool.parameters))
+
+
+def test_importing_them_loads_nothing_heavy():
+    heavy = "{'torch', 'transformers', 'simpleeval'}"
+    code = f"import sys, qwen_tools.builtin_tools; sys.exit(bool({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("37 * 492", "18204"),
+        ("sqrt(7744)", "88.0"),
+        ("sqrt(31.415926) + sqrt(27.1828)", "10.818703857262644"),
+        ("2 ** 10", "1024"),
+        ("2^10", "1024"),
+        ("7 / 2", "3.5"),
+        ("7 // 2", "3"),
+        ("1,234,567 + 1", "1234568"),
+        ("12 × 3 ÷ 4", "9.0"),
+        ("（1＋2）＊3", "9"),
+        ("√7744", "88.0"),
+        ("15% * 80", "12.0"),
+        ("17 % 5", "2"),
+        ("max(1, 2, 3)", "3"),
+        ("factorial(20)", "2432902008176640000"),
+        ("2 ** 64", "18446744073709551616"),
+        ("-3 + +4", "1"),
+        ("round(2.567, 2)", "2.57"),
+        ("log(8, 2)", "3.0"),
+        ("37 * 492 =", "18204"),
+    ],
+)
+def test_arithmetic(expression, value):
+    result = use("calculate", expression=expression)
+    assert (result.ok, result.content) == (True, value)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "1 / 0",
+        "9 ** 9 ** 9",
+        "10 ** 100000",
+        "2.0 ** 100000",
+        "factorial(100000)",
+        "factorial(factorial(20))",
+        "(-1) ** 0.5",
+        "sqrt(-1)",
+        "'a' * 1000000000",
+        "[1] * 100000000",
+        "[x for x in range(10**9)]",
+        "__import__('os').system('true')",
+        "().__class__.__bases__",
+        "open('/etc/passwd')",
+        "print(1)",
+        "x",
+        "",
+        "   ",
+        "1 +",
+        "lambda: 1",
+        "(" * 200 + ")" * 200,
+        "1 + " * 200 + "1",
+        "999999999999 ** 999999999999 % 7",
+        "hello world",
+    ],
+)
+def test_what_is_no_arithmetic_is_refused_at_once(expression):
+    started = time.monotonic()
+    result = use("calculate", expression=expression)
+    assert not result.ok
+    assert "tool_error" in result.content
+    assert len(result.content) < 900
+    assert time.monotonic() - started < 2
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="0123456789+-*/().,^% esqrtlog×√{}[]'\"_", max_size=60))
+def test_no_expression_escapes(expression):
+    started = time.monotonic()
+    use("calculate", expression=expression)
+    assert time.monotonic() - started < 3
+
+
+@given(st.integers(-(10**12), 10**12), st.integers(-(10**12), 10**12))
+def test_integers_are_exact(a, b):
+    assert use("calculate", expression=f"({a}) * ({b})").content == str(a * b)
+    assert use("add", a=a, b=b).content == str(a + b)
+
+
+def test_square_roots():
+    assert use("sqrt", value=7744).content == "88.0"
+    assert not use("sqrt", value=-1).ok
+    assert not use("sqrt", value="7744").ok
+
+
+def test_the_time_here_and_elsewhere():
+    here = use("get_current_time").content
+    then = datetime.strptime(here.rsplit(" ", 1)[0], "%A, %Y-%m-%d %H:%M:%S")
+    assert abs((datetime.now() - then).total_seconds()) < 5
+    utc = use("get_current_time", timezone="UTC").content
+    assert utc.endswith(" UTC")
+    then = datetime.strptime(utc, "%A, %Y-%m-%d %H:%M:%S UTC").replace(tzinfo=timezone.utc)
+    assert abs((datetime.now(timezone.utc) - then).total_seconds()) < 5
+    assert use("get_current_time", timezone="Asia/Tokyo").content.endswith("JST")
+    assert use("get_current_time", timezone="tokyo").content.endswith("JST")
+
+
+@pytest.mark.parametrize("zone", ["Nowhere/City", "../../etc/passwd", "/etc/localtime", "a\x00b"])
+def test_an_unknown_zone_is_an_error_that_says_what_to_use(zone):
+    result = use("get_current_time", timezone=zone)
+    assert not result.ok
+    assert "IANA" in result.content
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kilometres"),
+    # Great-circle distances as published, to within the table's rounding.
+    [("Berlin", "Madrid", 1870), ("北京", "上海", 1068), ("New York", "London", 5570), ("Sydney", "tokyo", 7820)],
+)
+def test_distances(first, second, kilometres):
+    result = use("get_distance_between_cities", city1=first, city2=second)
+    assert result.ok
+    import json
+
+    assert json.loads(result.content)["distance_km"] == pytest.approx(kilometres, rel=0.01)
+    assert "sample" in result.content
+
+
+def test_weather_says_that_it_is_made_up_and_converts():
+    import json
+
+    celsius = json.loads(use("get_current_weather", location="Paris, France", unit="celsius").content)
+    fahrenheit = json.loads(use("get_current_weather", location="巴黎", unit="fahrenheit").content)
+    assert celsius["location"] == fahrenheit["location"] == "Paris"
+    assert fahrenheit["temperature"] == round(celsius["temperature"] * 9 / 5 + 32)
+    assert "sample data" in celsius["note"]
+
+
+def test_an_unknown_city_is_an_error_with_the_closest():
+    result = use("get_current_weather", location="Berlni", unit="celsius")
+    assert not result.ok
+    assert "Berlin" in result.content
+    assert not use("get_current_weather", location="Berlin", unit="kelvin").ok
+
+
+def test_selection():
+    assert load("sqrt, add").names() == ["sqrt", "add"]
+    assert load("none").names() == []
+    with pytest.raises(UserError, match="did you mean calculate"):
+        load("calcualte")
+    with pytest.raises(UserError, match="two tools"):
+        load("sqrt,sqrt")
+    with pytest.raises(UserError, match="no tools file"):
+        load("missing.py")
