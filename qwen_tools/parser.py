@@ -472,9 +472,10 @@ class StreamParser:
         """Consume markup or body of an attempt; its raw text is kept up to the limit."""
         text = self._buffer[self._at : self._at + count]
         self._at += count
+        # The first MAX_CALL characters are kept, however the answer was cut.
+        if self._size < MAX_CALL:
+            self._raw.append(text[: MAX_CALL - self._size])
         self._size += count
-        if self._size <= MAX_CALL or self._size == count:
-            self._raw.append(text)
         return text
 
     def _not_a_call(self) -> None:
