@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -13,30 +14,28 @@ from qwen_tools.families import get
 from qwen_tools.messages import ToolCall
 from qwen_tools.parser import MAX_CALL, fold
 
+TEXT, WHOLE, THING = {"type": "string"}, {"type": "integer"}, {"type": "object"}
 TOOLS = [
-    {
-        "name": "lookup",
-        "parameters": {"type": "object", "properties": {"town": {"type": "string"}, "n": {"type": "integer"}}},
-    },
-    {
-        "name": "write",
-        "parameters": {"type": "object", "properties": {"text": {"type": "string"}, "deep": {"type": "object"}}},
-    },
+    {"name": "lookup", "parameters": {"type": "object", "properties": {"town": TEXT, "n": WHOLE}}},
+    {"name": "write", "parameters": {"type": "object", "properties": {"text": TEXT, "deep": THING}}},
 ]
 MARKUP = [
-    "<tool_call>", "</tool_call>", "<tool_call>\n", "\n</tool_call>", "<function=lookup>", "<function=write>\n", "</function>",
-    "<parameter=town>", "<parameter=n>\n", "\n</parameter>\n", "</parameter>", "<think>", "</think>", "\n\n", "```json\n", "\n```\n", "~~~",
-    "`", '{"name": "lookup", "arguments": {"town": "Oslo"}}', '{"name": "', '", "arguments": ', "{", "}", "[", "]", '"', "\\", ",", ":",
-    '"town"', "12", "null", "true", "Oslo", " ", "\n", "<", "<t", "</", "<|im_end|>", "<|im", "<|endoftext|>", "text", "é📝", "\x00", "1e999",
-    "<tools>", "</tools>", "<function=nobody>\n", "</function_calls>",
-]  # fmt: skip
+    *("<tool_call>", "</tool_call>", "<tool_call>\n", "\n</tool_call>", "<tools>", "</tools>", "</function_calls>"),
+    *("<function=lookup>", "<function=write>\n", "<function=nobody>\n", "</function>"),
+    *("<parameter=town>", "<parameter=n>\n", "\n</parameter>\n", "</parameter>"),
+    *("<think>", "</think>", "```json\n", "\n```\n", "~~~", "`", "<|im_end|>", "<|im", "<|endoftext|>"),
+    *('{"name": "lookup", "arguments": {"town": "Oslo"}}', '{"name": "', '", "arguments": ', '"town"', "1e999"),
+    *("{", "}", "[", "]", '"', "\\", ",", ":", "12", "null", "true", "Oslo", " ", "\n", "\n\n", "<", "<t", "</"),
+    *("text", "é📝", "\x00"),
+]
 answers = st.lists(st.one_of(st.sampled_from(MARKUP), st.text(max_size=4)), max_size=40).map("".join)
+finishes = st.sampled_from(["stop", "length"])
 prefills = st.sampled_from(["", "<think>\n", "<think>\n\n</think>\n\n"])
 
 
 def cut(text, cuts):
     places = sorted({at % (len(text) + 1) for at in cuts} | {0, len(text)})
-    return [text[start:end] for start, end in zip(places, places[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(places)]
 
 
 def read(pieces, prefill="", finish="stop", salvage=False, tools=TOOLS):
@@ -82,7 +81,7 @@ def test_the_result_covers_the_answer_without_overlap(text, prefill):
     turn = parse(text, TOOLS, prefill)
     own = {id(problem) for call in turn.calls for problem in call.problems}
     spans = sorted([call.span for call in turn.calls] + [p.span for p in turn.problems if id(p) not in own])
-    for (_, end), (start, _) in zip(spans, spans[1:], strict=False):
+    for (_, end), (start, _) in pairwise(spans):
         assert end <= start
     for attempt in (*turn.calls, *turn.problems):
         assert text[slice(*attempt.span)] == attempt.raw
@@ -148,7 +147,7 @@ def test_a_mutation_of_a_valid_answer_never_raises(data):
     text = data.draw(
         st.sampled_from(
             [
-                '<think>\nhm\n</think>\n\nOk.\n<tool_call>\n{"name": "lookup", "arguments": {"town": "Oslo"}}\n</tool_call>',
+                '<think>\nhm\n</think>\n\nOk.<tool_call>\n{"name": "lookup", "arguments": {"n": 1}}\n</tool_call>',
                 "<tool_call>\n<function=lookup>\n<parameter=town>\nOslo\n</parameter>\n</function>\n</tool_call>",
                 '<tool_call>[{"name": "lookup", "arguments": {"n": 1}}, {"name": "write"}]</tool_call>',
                 '```json\n{"name": "lookup", "arguments": {"town": "Oslo"}}\n```',
