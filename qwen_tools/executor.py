@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import copy
+import dataclasses
 import inspect
 import json
 import threading
@@ -38,7 +40,7 @@ class ToolResult:
 
 def refusal(name: str, kind: str, message: str, seconds: float = 0.0) -> ToolResult:
     """The result of a call that gave none: ``{"error": {"kind", "message"}}``."""
-    content = json.dumps({"error": {"kind": kind, "message": message}}, ensure_ascii=False)
+    content = _clean(json.dumps({"error": {"kind": kind, "message": message}}, ensure_ascii=False))
     return ToolResult(name, content, ok=False, kind=kind, full=content, seconds=seconds)
 
 
@@ -53,39 +55,40 @@ def execute(
     """Check a call and run it.
 
     ``approve`` is asked before a tool that is not read-only; without it the call is refused. ``timeout`` is in
-    seconds: what takes longer is left behind. A result of more than ``limit`` characters is shortened in the
-    middle for the model. Raises only KeyboardInterrupt.
+    seconds: an async function that takes longer is cancelled, any other is left behind. A result of more than
+    ``limit`` characters is shortened in the middle for the model. Raises only KeyboardInterrupt.
     """
     tool = toolbox.get(call.name)
     for found in call.problems:
         if found.kind != "unknown_tool":
             return refusal(call.name, found.kind, found.message)
-    if tool is None or tool.function is None:
+    if tool is None:
         return refusal(call.name, "unknown_tool", _unknown(call.name, toolbox))
+    if tool.function is None:
+        return refusal(call.name, "unknown_tool", f"{call.name} cannot be run here. Answer without it.")
     wrong = problem(call.arguments, tool.parameters)
     if wrong:
         return refusal(call.name, "schema", wrong)
-    if not tool.read_only and not (approve and approve(call, tool)):
+    if not tool.read_only and approve is None:
+        return refusal(call.name, "denied", "Nobody can be asked to allow this call. Say what you would have done.")
+    if not tool.read_only and approve and not approve(call, tool):
         return refusal(
             call.name,
             "denied",
             "The user did not allow this call. Do not try it again; say what you would have done.",
         )
     started = time.monotonic()
-    outcome = _run(tool.function, call.arguments, timeout)
+    full, error = _run(tool.function, call.arguments, started + timeout)
     seconds = time.monotonic() - started
-    if outcome is None:
-        return refusal(
-            call.name,
-            "timeout",
-            f"{call.name} took longer than {timeout:g} seconds and was stopped. Try something smaller.",
-            seconds,
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    if isinstance(error, _TimeUpError):
+        message = (
+            f"{call.name} did not answer within {timeout:g} seconds. Its result is not known; try something smaller."
         )
-    value, error = outcome
+        return refusal(call.name, "timeout", message, seconds)
     if error is not None:
-        text = " ".join(str(error).split())
-        return refusal(call.name, "tool_error", _shortened(f"{type(error).__name__}: {text}", 500), seconds)
-    full = _as_text(value)
+        return refusal(call.name, "tool_error", _told(error), seconds)
     return ToolResult(call.name, _shortened(full, limit), ok=True, kind="", full=full, seconds=seconds)
 
 
@@ -93,59 +96,84 @@ def _unknown(name: str, toolbox: Toolbox) -> str:
     names = toolbox.names()
     if not names:
         return "There are no tools. Answer in words."
+    name = name[:100]  # a model may write anything, and finding what is close takes the square of the length
     close = get_close_matches(name, names, 1, 0.5)
     hint = f"Did you mean {close[0]}? " if close else ""
-    return f"There is no tool {name!r}. {hint}The tools are: {', '.join(names)}."
+    return f"There is no tool {name!r}. {hint}The tools are: {_shortened(', '.join(names), 2000)}."
 
 
-def _run(
-    function: Callable[..., Any], arguments: dict[str, Any], timeout: float
-) -> tuple[Any, BaseException | None] | None:
-    """(value, error), or None when time was up. A thread cannot be stopped from outside, so one
+class _TimeUpError(Exception):
+    """Not a TimeoutError, which a tool may raise by itself."""
+
+
+def _run(function: Callable[..., Any], arguments: dict[str, Any], deadline: float) -> tuple[str, BaseException | None]:
+    """The result as text, and what was raised. A thread cannot be stopped from outside, so one
     that takes too long is left to end by itself; it is a daemon and does not keep the program alive.
     """
     done = threading.Event()
-    outcome: list[tuple[Any, BaseException | None]] = []
+    outcome: list[tuple[str, BaseException | None]] = []
 
     def work() -> None:
         try:
-            value = function(**arguments)
+            # A copy, since the conversation keeps the arguments as the model wrote them.
+            value = function(**copy.deepcopy(arguments))
             if inspect.isawaitable(value):
-                value = asyncio.run(_awaited(value))
-            outcome.append((value, None))
+                value = asyncio.run(_awaited(value, deadline))
+            # Here, because a value's own methods may raise or take for ever just like the tool.
+            outcome.append((_as_text(value), None))
         except BaseException as error:  # noqa: BLE001 - also a tool that calls sys.exit is only a failed tool
-            outcome.append((None, error))
+            outcome.append(("", error))
         finally:
             done.set()
 
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(work,), name="tool", daemon=True).start()
     # In short waits: a single long one would not hear Ctrl-C on every system.
-    deadline = time.monotonic() + timeout
     while not done.wait(min(0.1, max(0.0, deadline - time.monotonic()))):
         if time.monotonic() >= deadline:
-            return None
-    if isinstance(outcome[0][1], KeyboardInterrupt):
-        raise outcome[0][1]
+            return "", _TimeUpError()
     return outcome[0]
 
 
-async def _awaited(value: Any) -> Any:
-    return await value
+async def _awaited(value: Any, deadline: float) -> Any:
+    task = asyncio.ensure_future(value)
+    finished, _ = await asyncio.wait({task}, timeout=deadline - time.monotonic())
+    if not finished:
+        raise _TimeUpError  # asyncio.run cancels what is left
+    return task.result()
 
 
 def _as_text(value: Any) -> str:
     """What the model reads of a value: text as it is, everything else as JSON."""
-    if isinstance(value, str):
-        return value
+    if not isinstance(value, str):
+        try:
+            value = json.dumps(value, ensure_ascii=False, default=_as_json)
+        except (TypeError, ValueError, RecursionError):  # keys that are no text, a value that contains itself
+            value = str(value)
+    return _clean(value)
+
+
+def _as_json(value: Any) -> Any:
+    """A JSON value for what json does not know."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, (set, frozenset)):
+        return list(value)
+    return str(value)
+
+
+def _clean(text: str) -> str:
+    """Text that can be encoded: half a surrogate pair, as file names may hold, becomes a replacement character."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _told(error: BaseException) -> str:
+    """Type and text of an exception, on one line."""
     try:
-        return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        pass
-    try:
-        return str(value)
-    except Exception as error:  # noqa: BLE001 - the tool's own __str__ may do anything
-        return f"a {type(value).__name__} that cannot be shown ({type(error).__name__})"
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - the tool's own exception may do anything
+        text = ""
+    return _shortened(f"{type(error).__name__}: {text}" if text else type(error).__name__, 500)
 
 
 def _shortened(text: str, limit: int) -> str:
