@@ -337,6 +337,9 @@ class StreamParser:
             self._go("end_think")
         else:
             self._replay("")
+            if self._state != "done":
+                self._finish(stopped=True)
+                self._end()
         return True
 
     def _emit_draft(self) -> None:
@@ -650,6 +653,7 @@ class _Json:
         self._base = 2 if is_list else 1  # the depth of the keys of a call
         self._depth = 0
         self._calls = 0
+        self._open = False  # an object has begun and is not dealt with
         self._pending: tuple[int, str, int] | None = None  # a whole object: number, text, start
         self._end = 0  # of the pending object, in the raw pieces
         self._end_position = 0
@@ -710,6 +714,7 @@ class _Json:
             self._new_object()
             self._index = p._begin()
             self._calls += 1
+            self._open = True
             self._object_from, self._object_start = len(p._raw), p._position
             self._expect = "key"
         elif (
@@ -815,6 +820,7 @@ class _Json:
             self._accept()
             return
         text = "".join(p._raw[self._object_from :])
+        end = len(p._raw)
         if closed:
             p._take(len(_CLOSE))
             if self._depth == self._base and self._calls and not self._in_string:
@@ -825,7 +831,7 @@ class _Json:
                 else:
                     self._repairs.append("missing_brace")
                     self._pending = (self._index, text + "}", self._object_start)
-                    self._end, self._end_position = len(p._raw), p._position
+                    self._end, self._end_position = end, p._position - len(_CLOSE)
                     self._accept(closed=True)
                     return
         self._accept()
@@ -892,24 +898,24 @@ class _Json:
         self._lost("unterminated", "the answer ended before the call did")
 
     def _lost(self, kind: str, message: str) -> None:
-        """The attempt gives no call; so does a list without any."""
+        """What stands here gives no call: the open object, or what is left behind those that were dealt with."""
         p = self._p
-        if self._index < 0 or (self._calls and self._pending is None and self._done(self._index)):
-            self._index = p._begin()
+        start, raw = p._start, "".join(p._raw)
+        if self._calls and (self._list or self._calls > 1):
+            start, raw = self._object_start, "".join(p._raw[self._object_from :])
+        if not self._open and self._calls:
+            bare = raw.lstrip(" \t\r\n,]")
+            start, raw = start + len(raw) - len(bare), bare
+            if not raw or raw == _CLOSE:
+                return
         p._flush()
-        many = self._calls > 1 or self._list
-        start = self._object_start if many and self._calls else p._start
-        raw = "".join(p._raw[self._object_from :] if many and self._calls else p._raw).rstrip()
+        if not self._open:
+            self._index = p._begin()
+        raw = raw.rstrip()
         if p._size > MAX_CALL:
-            kind, message = "too_large", f"the call is longer than {MAX_CALL} characters"
-            raw = raw[:200]
+            kind, message, raw = "too_large", f"the call is longer than {MAX_CALL} characters", raw[:200]
         p._fail(self._index, kind, message, start, raw)
-        self._accepted = self._index
-
-    _accepted = -1
-
-    def _done(self, index: int) -> bool:
-        return self._accepted >= index
+        self._open = False
 
     def _accept(self, closed: bool = False) -> None:
         """The whole object that waits is an attempt: a call, or not."""
@@ -923,11 +929,12 @@ class _Json:
         p._flush()
         # A single object owns its tags; of several, each owns itself.
         if self._list or self._calls > 1:
-            raw = text
+            raw = "".join(p._raw[self._object_from : self._end])
         else:
             start = p._start
             raw = "".join(p._raw if closed else p._raw[: self._end])
-        self._accepted = index
+        self._open = False
+        self._object_from, self._object_start = self._end, self._end_position
         repairs, self._repairs = self._repairs, []
         if p._size > MAX_CALL:
             message = f"the call is longer than {MAX_CALL} characters"

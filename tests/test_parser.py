@@ -12,7 +12,7 @@ from qwen_tools.parser import fold
 
 CASES = [
     json.loads(line)
-    for name in ("parse.jsonl", "salvage.jsonl")
+    for name in ("parse.jsonl", "salvage.jsonl", "found.jsonl")
     for line in (Path(__file__).parent / "cases" / name).read_text(encoding="utf-8").splitlines()
 ]
 
