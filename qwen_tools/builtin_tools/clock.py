@@ -1,30 +1,46 @@
-"""The time."""
+"""The time, anywhere."""
 
 from __future__ import annotations
 
-from datetime import datetime
+import datetime as dt
+import re
+from difflib import get_close_matches
 from zoneinfo import ZoneInfo, available_timezones
 
 from ..tools import Tool
+from . import cities
 
 
 def get_current_time(timezone: str | None = None) -> str:
     """The date and time as one string, for example ``Tuesday, 2026-12-01 09:30:00 CET``; without a
     timezone in the local zone. Raises ValueError for an unknown zone.
     """
-    now = datetime.now().astimezone() if not timezone or timezone == "local" else datetime.now(_zone(timezone))
+    wanted = (timezone or "local").strip()
+    now = dt.datetime.now().astimezone() if wanted.lower() in ("", "local") else dt.datetime.now(_zone(wanted))
     return now.strftime("%A, %Y-%m-%d %H:%M:%S %Z")
 
 
-def _zone(name: str) -> ZoneInfo:
-    """An IANA zone by its name or, since models say so, by the city at its end."""
-    wanted = name.strip().replace(" ", "_").lower()
-    zones = available_timezones()
-    found = [zone for zone in zones if zone.lower() == wanted]
-    found = found or [zone for zone in zones if zone.lower().rsplit("/", 1)[-1] == wanted]
-    if not found:
-        raise ValueError(f"unknown time zone {name!r}: use an IANA name such as Europe/Paris")
-    return ZoneInfo(min(found, key=len))
+def _zone(name: str) -> dt.tzinfo:
+    """An IANA zone by its name or, since models say so, by an offset (``UTC+8``) or a city, also one that has no
+    zone of its own (``Asia/Beijing``).
+    """
+    # In IANA's own Etc/GMT+8 the sign is turned round; whoever writes GMT+8 means eight hours ahead.
+    offset = re.fullmatch(r"(?:UTC|GMT)\s*([+-])\s*(\d{1,2})(?::?([0-5]\d))?", name.replace("−", "-"), re.IGNORECASE)
+    if offset and int(offset[2]) <= 14:
+        ahead = dt.timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
+        return dt.timezone(ahead if offset[1] == "+" else -ahead)
+    zones = {zone.lower(): zone for zone in available_timezones()}
+    wanted = name.replace(" ", "_").lower()
+    if wanted in zones:
+        return ZoneInfo(zones[wanted])
+    place = wanted.rsplit("/", 1)[-1]
+    city = cities.find(place)
+    found = [city.timezone] if city else [zone for zone in zones.values() if zone.lower().endswith("/" + place)]
+    if found:
+        return ZoneInfo(min(found, key=len))
+    close = get_close_matches(wanted[:50], zones, 1, 0.8)
+    hint = f"did you mean {zones[close[0]]}?" if close else "use an IANA name such as Europe/Paris"
+    raise ValueError(f"unknown time zone {name!r}: {hint}")
 
 
 TOOLS = [
