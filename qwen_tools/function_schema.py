@@ -44,8 +44,13 @@ def describe(function: Callable[..., Any]) -> tuple[str, dict[str, Any], Callabl
         raise _refusal(function, "it has no docstring to tell the model what it does")
     try:
         schema = _object(hints, texts, {name: p.default for name, p in signature.parameters.items()})
+        json.dumps(schema, allow_nan=False)
     except _CannotDescribeError as error:
         raise _refusal(function, str(error)) from error
+    except RecursionError as error:
+        raise _refusal(function, "the type of a parameter contains itself") from error
+    except (TypeError, ValueError) as error:
+        raise _refusal(function, f"a Literal or Enum holds what JSON cannot say: {error}") from error
     return summary, schema, _caller(function, hints)
 
 
@@ -73,7 +78,7 @@ def _object(hints: Mapping[str, Any], texts: Mapping[str, str], defaults: Mappin
     for name, hint in hints.items():
         schema = _value(hint, name)
         if texts.get(name):
-            schema["description"] = texts[name]
+            schema.update(_choices(texts[name], name))
         if defaults.get(name, inspect.Parameter.empty) is not inspect.Parameter.empty:
             default = defaults[name].value if isinstance(defaults[name], enum.Enum) else defaults[name]
             try:
@@ -92,12 +97,27 @@ def _object(hints: Mapping[str, Any], texts: Mapping[str, str], defaults: Mappin
     }
 
 
+def _choices(text: str, name: str) -> dict[str, Any]:
+    """The text of a parameter; ``(choices: ["a", "b"])`` at its end is an enum, as in get_json_schema."""
+    found = re.search(r"\(choices:\s*(.*?)\)\s*$", text, re.IGNORECASE | re.DOTALL)
+    if not found:
+        return {"description": text}
+    try:
+        choices = json.loads(found[1])
+    except ValueError:
+        choices = None
+    if not isinstance(choices, list):
+        raise _CannotDescribeError(f'parameter {name}: its choices must be a JSON list such as ["a", "b"]')
+    return {"enum": choices, "description": text[: found.start()].strip()}
+
+
 def _value(hint: Any, name: str) -> dict[str, Any]:
     """The schema of one value."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if dataclasses.is_dataclass(hint):
-        fields = {field.name: _default(field) for field in dataclasses.fields(hint)}
-        return _object(typing.get_type_hints(hint), {}, fields)
+        fields = {field.name: _default(field) for field in dataclasses.fields(hint) if field.init}
+        hints = typing.get_type_hints(hint)
+        return _object({name: hints[name] for name in fields}, {}, fields)
     if typing.is_typeddict(hint):
         optional = dict.fromkeys(hint.__optional_keys__)
         schema = _object(typing.get_type_hints(hint), {}, optional)
@@ -107,6 +127,8 @@ def _value(hint: Any, name: str) -> dict[str, Any]:
     if origin is list and arguments:
         return {"type": "array", "items": _value(arguments[0], name)}
     if origin is dict and len(arguments) == 2:
+        if arguments[0] is not str:
+            raise _CannotDescribeError(f"parameter {name}: the keys of a JSON object are text, so use dict[str, ...]")
         return {"type": "object", "additionalProperties": _value(arguments[1], name)}
     if origin in (typing.Union, types.UnionType):
         if any(typing.get_origin(each) in (list, dict) or _is_record(each) for each in arguments):
@@ -176,23 +198,33 @@ def _caller(function: Callable[..., Any], hints: Mapping[str, Any]) -> Callable[
 def _needs_making(hint: Any) -> bool:
     if isinstance(hint, type) and (issubclass(hint, enum.Enum) or dataclasses.is_dataclass(hint)):
         return True
-    return any(_needs_making(each) for each in typing.get_args(hint))
+    inner = typing.get_type_hints(hint).values() if typing.is_typeddict(hint) else typing.get_args(hint)
+    return any(_needs_making(each) for each in inner)
 
 
 def _made(value: Any, hint: Any) -> Any:
     """A JSON value as what the hint says."""
     arguments = typing.get_args(hint)
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        hint = next((each for each in arguments if _needs_making(each) and _fits(value, each)), None)
+        return value if hint is None else _made(value, hint)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return hint(value)
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, dict):
-        fields = typing.get_type_hints(hint)
-        return hint(**{key: _made(each, fields[key]) for key, each in value.items()})
+    if _is_record(hint):
+        hints = typing.get_type_hints(hint)
+        return hint(**{key: _made(each, hints[key]) for key, each in value.items()})
     if isinstance(value, list) and arguments:
         return [_made(each, arguments[0]) for each in value]
     if isinstance(value, dict) and len(arguments) == 2:
         return {key: _made(each, arguments[1]) for key, each in value.items()}
-    if typing.get_origin(hint) in (typing.Union, types.UnionType) and value is not None:
-        for each in arguments:
-            if _needs_making(each):
-                return _made(value, each)
     return value
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether this alternative of a union is the one that a value, which fits one of them, was written for."""
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return any(member.value == value for member in hint)
+    if _is_record(hint):
+        schema = _value(hint, "")
+        return isinstance(value, dict) and set(schema.get("required", ())) <= set(value) <= set(schema["properties"])
+    return isinstance(value, typing.get_origin(hint) or hint)

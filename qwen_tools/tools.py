@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,7 +81,7 @@ def tool(*, read_only: bool) -> Callable[[Callable[..., Any]], Callable[..., Any
 
 
 def as_tool(value: Any) -> Tool:
-    """A Tool from a Tool, an OpenAI-style dict or a function."""
+    """A Tool from a Tool, an OpenAI-style dict or a function. Raises UserError for what cannot be one."""
     if isinstance(value, Tool):
         return value
     if isinstance(value, Mapping):
@@ -127,12 +128,12 @@ class Toolbox:
 def from_file(path: str) -> list[Tool]:
     """The tools of a Python file: its own public functions, and Tool values. The file is executed.
 
-    Raises UserError naming file and line for what cannot be a tool.
+    Raises UserError naming file and line for what cannot be loaded or cannot be a tool.
     """
     file = Path(path).expanduser()
     if not file.is_file():
         raise UserError(f"no tools file {path}")
-    name = f"qwen_tools_file_{file.stem}"
+    name = f"tools of {file.resolve()}"  # no two files share it, and no import can mean it
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise UserError(f"{path} is not a Python file")
@@ -140,14 +141,20 @@ def from_file(path: str) -> list[Tool]:
     sys.modules[name] = module  # dataclasses and hints look themselves up there
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
-        raise UserError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        lines = [step.lineno for step in traceback.extract_tb(error.__traceback__) if step.filename == str(file)]
+        where = f"{path}, line {lines[-1]}" if lines else path
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UserError(f"{where}: cannot be loaded: {reason}") from error
     tools = []
     for attribute, value in vars(module).items():
         if isinstance(value, Tool):
             tools.append(value)
         elif inspect.isfunction(value) and value.__module__ == name and not attribute.startswith("_"):
-            tools.append(Tool.from_function(value))
+            try:
+                tools.append(Tool.from_function(value))
+            except UserError as error:
+                raise UserError(f"{error} (the name of a helper begins with _)") from error
     if not tools:
         raise UserError(f"{path} has no public functions to offer as tools")
     return tools

@@ -322,11 +322,29 @@ def test_every_city_has_a_zone_that_fits_its_longitude():
         assert abs(january.utcoffset() / timedelta(hours=1) - city.longitude / 15) < 2.5, city
 
 
+def test_a_file_beside_the_built_in_ones(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text('def mine(a: int) -> int:\n    """Mine."""\n    return a\n')
+    assert load(f"builtin,{path}").names() == [*BUILTIN, "mine"]
+
+
+def test_a_broken_schema_is_found_when_the_file_is_loaded(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("from qwen_tools import Tool\nodd = Tool('odd', 'Odd.', {'type': 'no such type'})\n")
+    with pytest.raises(UserError, match="'odd'"):
+        load(str(path))
+
+
 def test_selection():
     assert load("sqrt, add").names() == ["sqrt", "add"]
     assert load("none").names() == []
+    assert load("builtin").names() == load(None).names()
     with pytest.raises(UserError, match="did you mean calculate"):
         load("calcualte")
+    with pytest.raises(UserError, match="did you mean calculate"):
+        load("Calculate")
+    with pytest.raises(UserError, match=r"there are .* and \.py files"):
+        load("weather.json")
     with pytest.raises(UserError, match="two tools"):
         load("sqrt,sqrt")
     with pytest.raises(UserError, match="no tools file"):

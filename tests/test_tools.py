@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import enum
+import math
 from typing import Literal, Optional, TypedDict
 
 import jsonschema
@@ -118,6 +119,39 @@ def strange(words: set[int]) -> str:
     """Say."""
 
 
+def numbered(words: dict[int, str]) -> str:
+    """Say."""
+
+
+@dataclasses.dataclass
+class Tree:
+    branches: list["Tree"]  # noqa: UP037 - the class is not there yet
+
+
+def circular(tree: Tree) -> str:
+    """Say."""
+
+
+class Limit(enum.Enum):
+    NONE = float("inf")
+
+
+def unsayable(limit: Limit) -> str:
+    """Say."""
+
+
+def raw(data: Literal[b"raw"]) -> str:
+    """Say."""
+
+
+def wrong_choices(word: str) -> str:
+    """Say.
+
+    Args:
+        word: a word (choices: a, b)
+    """
+
+
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
@@ -126,16 +160,104 @@ def strange(words: set[int]) -> str:
         (forward, "Nowhere"),
         (undocumented, "docstring"),
         (strange, "words"),
+        (numbered, "keys"),
+        (circular, "contains itself"),
+        (unsayable, "JSON cannot say"),
+        (raw, "parameter data"),
+        (wrong_choices, "choices"),
+        (math.sqrt, "by name"),
+        (lambda: 1, "docstring"),
     ],
 )
 def test_what_cannot_be_described_is_refused_with_file_line_and_reason(function, reason):
     with pytest.raises(UserError) as refusal:
         Tool.from_function(function)
     message = str(refusal.value)
-    assert "test_tools.py, line " in message
+    assert "test_tools.py, line " in message or function is math.sqrt  # which has no lines
     assert function.__name__ in message
     assert reason in message
     assert "\n" not in message
+
+
+def weather(city: str, days: int, unit: str = "celsius", detail: Literal["short", "long"] = "short") -> str:
+    """Tell the weather.
+
+    Args:
+        city: where
+        days: how many days
+            ahead
+        unit: the unit (choices: ["celsius", "fahrenheit"])
+        detail: how much
+
+    Returns:
+        what it will be
+    """
+
+
+def test_plain_functions_are_described_as_transformers_does():
+    from transformers.utils import get_json_schema
+
+    theirs = get_json_schema(weather)["function"]
+    ours = Tool.from_function(weather)
+    assert (ours.name, ours.description) == (theirs["name"], theirs["description"])
+    schema = parameters(weather)
+    assert schema.pop("additionalProperties") is False
+    defaults = {name: value.pop("default", None) for name, value in schema["properties"].items()}
+    assert defaults == {"city": None, "days": None, "unit": "celsius", "detail": "short"}
+    assert schema == theirs["parameters"]
+
+
+@dataclasses.dataclass
+class Circle:
+    radius: float
+    area: float = dataclasses.field(init=False, default=0.0)
+
+
+class Wish(TypedDict):
+    colour: Colour
+    shape: Point | Circle | None
+
+
+def grant(wish: Wish, size: int | Colour = 1, spare: Optional[list[Colour]] = None) -> object:  # noqa: UP045
+    """Grant."""
+    return wish, size, spare
+
+
+@pytest.mark.parametrize(
+    ("arguments", "made"),
+    [
+        ({"wish": {"colour": "red", "shape": None}}, ({"colour": Colour.RED, "shape": None}, 1, None)),
+        (
+            {"wish": {"colour": "blue", "shape": {"radius": 2}}, "size": 3, "spare": ["red"]},
+            ({"colour": Colour.BLUE, "shape": Circle(2)}, 3, [Colour.RED]),
+        ),
+        (
+            {"wish": {"colour": "red", "shape": {"x": 1, "y": 2}}, "size": "blue"},
+            ({"colour": Colour.RED, "shape": Point(1, 2)}, Colour.BLUE, None),
+        ),
+    ],
+)
+def test_values_are_made_where_types_are_nested_and_alternative(arguments, made):
+    described = Tool.from_function(grant)
+    assert accepts(described.parameters, arguments)
+    assert described.function(**arguments) == made
+
+
+def test_what_a_dataclass_computes_by_itself_is_not_asked_for():
+    shape = parameters(grant)["properties"]["wish"]["properties"]["shape"]
+    assert [list(each.get("properties", ())) for each in shape["anyOf"]] == [["x", "y"], ["radius"], []]
+    assert not accepts(parameters(grant), {"wish": {"colour": "red", "shape": {"radius": 1, "area": 2}}})
+
+
+def test_a_method_is_a_tool():
+    class Counter:
+        def count(self, step: int = 1) -> int:
+            """Count."""
+            return step
+
+    described = as_tool(Counter().count)
+    assert list(described.parameters["properties"]) == ["step"]
+    assert described.function(step=2) == 2
 
 
 def test_an_async_function_is_a_tool():
@@ -193,13 +315,32 @@ def test_tools_from_a_file(tmp_path):
     assert tools[0].function(p={"x": 1}) == "P(x=1)"
 
 
+def test_two_files_of_one_name_do_not_disturb_each_other(tmp_path):
+    files = []
+    for folder, field in (("a", "x"), ("b", "y")):
+        files.append(tmp_path / folder / "mine.py")
+        files[-1].parent.mkdir()
+        files[-1].write_text(
+            "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+            f"@dataclass\nclass P:\n    {field}: Inner\n"
+            "@dataclass\nclass Inner:\n    n: int\n"
+            f'def move_{folder}(p: P) -> str:\n    """Move."""\n    return str(p)\n'
+        )
+    first, second = (from_file(str(file))[0] for file in files)
+    assert first.function(p={"x": {"n": 1}}) == "P(x=Inner(n=1))"
+    assert second.function(p={"y": {"n": 2}}) == "P(y=Inner(n=2))"
+
+
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
         ("def broken(:", "SyntaxError"),
         ("import nowhere_to_be_found", "nowhere_to_be_found"),
         ("x = 1", "no public functions"),
-        ('def f(a) -> str:\n    """F."""\n', "line 1"),
+        ('def f(a) -> str:\n    """F."""\n', "line 1.*begins with _"),
+        ("a = 1\nb = 1 / 0", "mine.py, line 2: .*ZeroDivisionError"),
+        ("import sys\nsys.exit('two\\nlines')", "line 2.*SystemExit: two lines"),
+        ("a = 'b\0'", "null bytes"),
     ],
 )
 def test_a_file_that_gives_no_tools_is_refused_in_one_line(tmp_path, source, reason):
