@@ -12,7 +12,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+# Of JSON that a model writes: deeper than any tool wants, and far from Python's limit of recursion.
+MAX_DEPTH = 100
+
 _DEPTH = 20  # of references and unions
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _ORDER = ("null", "boolean", "integer", "number", "container", "string")
 _KINDS = {"object": "container", "array": "container"}
 
@@ -140,12 +144,22 @@ _READ = {
 def loads(text: str) -> Any:
     """JSON as a model may write it: raw control characters in strings pass, NaN and infinities do not.
 
-    Raises ValueError, also for what is nested too deeply or has too many digits.
+    Raises ValueError, also for what no program could take further: nesting deeper than MAX_DEPTH, integers beyond
+    Python's limit of digits, halves of surrogate pairs.
     """
     try:
-        return json.loads(text, strict=False, parse_constant=_no_constant, parse_float=_finite)
+        value = json.loads(text, strict=False, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
+    # Counting is cheap, and nearly always enough.
+    if text.count("{") + text.count("[") > MAX_DEPTH and _deeper(value, MAX_DEPTH):
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    if _SURROGATE.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("half of a surrogate pair stands alone in a string") from None
+    return value
 
 
 def _no_constant(name: str) -> Any:
@@ -157,3 +171,11 @@ def _finite(text: str) -> float:
     if math.isinf(number):
         raise ValueError(f"the number {text[:20]} is too large")
     return number
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    """Whether lists and objects are nested deeper; goes no deeper itself than one level beyond."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    if inner is None:
+        return False
+    return levels == 0 or any(_deeper(each, levels - 1) for each in inner)

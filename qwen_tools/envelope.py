@@ -35,10 +35,20 @@ def read(text: str) -> Envelope:
     try:
         value = loads(text)
     except json.JSONDecodeError as error:
-        raise EnvelopeError("invalid_json", f"{error.msg} at character {error.pos} of the call") from None
+        behind = text[max(0, error.pos - 25) : error.pos]
+        raise EnvelopeError("invalid_json", f"{error.msg} at character {error.pos}, behind {behind!r}") from None
     except ValueError as error:
         raise EnvelopeError("invalid_json", str(error)) from None
     return from_value(value)
+
+
+def why_not(text: str) -> str:
+    """Why a JSON text that ended too early is no call."""
+    try:
+        read(text)
+    except EnvelopeError as error:
+        return str(error)
+    return "the call is not whole"
 
 
 def from_value(value: Any) -> Envelope:

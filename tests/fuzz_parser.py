@@ -1,111 +1,137 @@
-"""Fuzz the parser for a while: python tests/fuzz_parser.py SECONDS [SEED]. Not collected by pytest.
+"""Fuzz the parser for a given time: python tests/fuzz_parser.py [SECONDS] [SEED]
 
-Answers are grown from tags, halves of tags, JSON and XML, and from mutations of valid answers. Each is read whole and in random
-pieces: nothing may raise, both must agree, attempts must not overlap, streamed arguments must be JSON. Every so often a long answer made
-of one repeated piece is timed at two lengths: four times the length may cost at most ten times the time.
+Random answers, made of markup, of pieces of JSON and of mutated valid answers, are read in random pieces and judged by
+``parser_laws``; random pieces repeated many times show whether the time stays linear. What fails is made
+smaller and printed as a Python literal; it belongs into ``tests/cases/`` then. pytest does not collect this file.
 """
 
 from __future__ import annotations
 
-import json
 import random
 import sys
 import time
-from itertools import pairwise
+import traceback
 
-from test_parser_properties import MARKUP, TOOLS
+from parser_laws import check, cut, read
 
-from qwen_tools import StreamParser, events
-from qwen_tools.parser import ParsedTurn, fold
-
+TEXT, WHOLE, THING = {"type": "string"}, {"type": "integer"}, {"type": "object"}
+TOOLS = [
+    {"name": "f", "parameters": {"type": "object", "properties": {"a": TEXT, "ab": WHOLE, "o": THING}}},
+    {"name": "fun", "parameters": {"type": "object", "properties": {"a": {"anyOf": [WHOLE, {"type": "null"}]}}}},
+]
+PIECES = [
+    *("<tool_call>", "</tool_call>", "<tool_call>\n", "\n</tool_call>", "<tools>", "</tools>", "</function_calls>"),
+    *("<function=f>", "<function=fun>\n", "<function=x>\n", "</function>", "\n</function>\n", "<function="),
+    *("<parameter=a>", "<parameter=ab>\n", "\n</parameter>\n", "</parameter>", "\n<parameter=a>", "<parameter="),
+    *("<think>", "</think>", "<think>\n", "\n</think>\n\n", "<|im_end|>", "<|im_start|>", "<|endoftext|>", "<|im"),
+    *("```", "```json\n", "\n```\n", "~~~\n", "`", "````", "\n   ```", "``", "\n    ~~~\n"),
+    *('{"name": "f", "arguments": {"a": "x"}}', '{"name": "fun", "arguments": {}}', '{"name": "', '"f"', '"name"'),
+    *('"arguments": ', '", "arguments": {', '"parameters": {}', '"arguments": "{}"', '"a": "', '"ab": 1', '"a": null'),
+    *("{", "}", "[", "]", '"', "\\", '\\"', "\\u00e9", "\\ud83d", ",", ":", "12", "1e999", "NaN", "null", "true"),
+    *(" ", "\n", "\n\n", "\t", "<", "</", "<t", ">", "x", "word", "é", "📝", "\x00", "\u2028", "\r\n", "a b"),
+]
 VALID = [
-    '<think>\nhm\n</think>\n\nOk.<tool_call>\n{"name": "lookup", "arguments": {"n": 1, "town": "a\\nb"}}\n</tool_call>',
-    "<tool_call>\n<function=lookup>\n<parameter=town>\nOslo\n</parameter>\n<parameter=n>\n3\n</parameter>\n</function>\n</tool_call>",
-    '<tool_call>[{"name": "lookup", "arguments": {"n": 1}}, {"name": "write", "parameters": "{}"}]</tool_call>',
-    '```json\n{"name": "lookup", "arguments": {"town": "Oslo"}}\n```\n',
-    '<tools>\n{"name": "write", "arguments": {"deep": {"a": [1, {"b": null}]}}}\n</tools>',
+    "<think>\nhm\n</think>\n\nOk.\n<tool_call>\n"
+    '{"name": "f", "arguments": {"a": "x</tool_call>", "ab": 1}}\n</tool_call>',
+    "<tool_call>\n<function=f>\n<parameter=a>\nx <b>\n</parameter>\n"
+    "<parameter=ab>\n3\n</parameter>\n</function>\n</tool_call>",
+    '<tool_call>[{"name": "f", "arguments": {"ab": 1}}, {"name": "fun"}]</tool_call>\nand then',
+    "So:\n<function=fun>\n<parameter=a>\nnull\n</parameter>\n</function>\n</tool_call>",
+    '```json\n{"name": "f", "arguments": {"a": "Oslo"}}\n```',
+    'So:\n```xml\n<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>\n```\nas `<tool_call>` says.',
+    '<think>\nDraft:\n<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>\nNo.\n</think>\n'
+    '<tool_call>{"name": "fun"}</tool_call>',
 ]
 
 
-def answer(rng: random.Random) -> str:
-    if rng.random() < 0.5:
-        return "".join(rng.choice(MARKUP) for _ in range(rng.randint(1, 40)))
-    text = "".join(rng.choice(VALID) for _ in range(rng.randint(1, 3)))
-    for _ in range(rng.randint(1, 8)):
-        at = rng.randint(0, len(text))
-        text = text[:at] + rng.choice(["", *MARKUP, chr(rng.randint(0, 0x2FFF))]) + text[at + rng.randint(0, 10) :]
+def answer(random_: random.Random) -> str:
+    """One random answer."""
+    if random_.random() < 0.5:
+        return "".join(random_.choice(PIECES) for _ in range(random_.randint(1, 30)))
+    text = random_.choice(VALID)
+    for _ in range(random_.randint(1, 4)):
+        at = random_.randint(0, len(text))
+        end = min(len(text), at + random_.choice((0, 0, 1, 5, 20)))
+        text = text[:at] + random_.choice(("", random_.choice(PIECES), text[:at][-12:])) + text[end:]
     return text
 
 
-def read(pieces: list[str], how: dict) -> tuple[ParsedTurn, list]:
-    parser = StreamParser(TOOLS if how["tools"] else (), how["prefill"], how["salvage"])
-    seen = [event for piece in pieces for event in parser.feed(piece)] + parser.close(how["finish"])
-    return fold(seen), seen
-
-
-def check(text: str, rng: random.Random) -> None:
-    how = {
-        "tools": rng.random() < 0.8,
-        "prefill": rng.choice(["", "<think>\n", "<think>\n\n</think>\n\n"]),
-        "salvage": rng.random() < 0.3,
-        "finish": rng.choice(["stop", "length"]),
+def setting(random_: random.Random) -> dict:
+    """How it is read."""
+    return {
+        "tools": random_.choice((TOOLS, TOOLS, ())),
+        "prefill": random_.choice(("", "", "<think>\n", "<think>\n\n</think>\n\n", '<tool_call>\n{"name": "f')),
+        "finish": random_.choice(("stop", "stop", "length")),
+        "salvage": random_.random() < 0.3,
+        "max_call": random_.choice((1_000_000, 1_000_000, 30)),
     }
-    whole, seen = read([text], how)
-    cuts = sorted({0, len(text), *(rng.randint(0, len(text)) for _ in range(rng.randint(0, 10)))})
-    assert read([text[a:b] for a, b in pairwise(cuts)], how)[0] == whole, (how, cuts)
-    assert read(list(text), how)[0] == whole, how
-    deltas: dict[int, str] = {}
-    for event in seen:
-        if isinstance(event, events.CallArgs):
-            deltas[event.index] = deltas.get(event.index, "") + event.delta
-        elif isinstance(event, events.CallEnd):
-            assert json.loads(deltas[event.index]) == event.call.arguments, how
-    if not how["salvage"]:
-        own = {id(problem) for call in whole.calls for problem in call.problems}
-        spans = sorted([c.span for c in whole.calls] + [p.span for p in whole.problems if id(p) not in own])
-        assert all(end <= start for (_, end), (start, _) in pairwise(spans)), (how, spans)
 
 
-def seconds(text: str, size: int, prefill: str) -> float:
-    parser = StreamParser(TOOLS, prefill)
-    started = time.perf_counter()
-    for at in range(0, len(text), size):
-        parser.feed(text[at : at + size])
-    parser.close()
-    return time.perf_counter() - started
+def failure(text: str, places: list[int], how: dict) -> str | None:
+    """What is wrong, or None."""
+    try:
+        check(text, places, **how)
+    except Exception:  # noqa: BLE001 - whatever it is, it is what the fuzzer looks for
+        return traceback.format_exc()
+    return None
 
 
-def check_growth(rng: random.Random) -> None:
-    opening = rng.choice(["", "<tool_call>", "<tool_call>\n{", *(text[: rng.randint(0, len(text))] for text in VALID)])
-    piece = "".join(rng.choice(MARKUP) for _ in range(rng.randint(1, 3)))
-    size, prefill = rng.choice([1, 4, 100_000]), rng.choice(["", "<think>\n"])
-    short, long = (opening + piece * (count // len(piece)) for count in (10_000, 40_000))
-    times = [min(seconds(text, size, prefill) for _ in range(2)) for text in (short, long)]
-    if times[1] > 10 * times[0] and times[1] > 0.2:  # once more: the machine may have been busy
-        times = [min(seconds(text, size, prefill) for _ in range(3)) for text in (short, long)]
-    assert times[1] <= 10 * times[0] or times[1] <= 0.2, (opening, piece, size, prefill, times)
+def smaller(text: str, places: list[int], how: dict) -> str:
+    """The shortest answer that still fails, found by leaving out stretches."""
+    size = len(text) // 2
+    while size:
+        for at in range(0, len(text), size):
+            shorter = text[:at] + text[at + size :]
+            if failure(shorter, places, how):
+                text = shorter
+                break
+        else:
+            size //= 2
+    return text
 
 
-def main() -> int:
-    budget = float(sys.argv[1])
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(10**9)
-    rng = random.Random(seed)
-    started, count, grown = time.monotonic(), 0, 0
-    print(f"seed {seed}", flush=True)
-    while time.monotonic() - started < budget:
-        text = answer(rng)
-        try:
-            check(text, rng)
-        except Exception:
-            print(f"after {count} answers: {text!r}", flush=True)
-            raise
+def seconds(text: str, step: int, tools: object) -> float:
+    """How long reading takes, in pieces of ``step`` characters; the best of two."""
+    best = float("inf")
+    for _ in range(2):
+        start = time.process_time()
+        read(cut(text, list(range(0, len(text), step))), tools=tools)
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def slow(random_: random.Random) -> str | None:
+    """What makes the time grow faster than the answer, or None."""
+    start = "".join(random_.choice(PIECES) for _ in range(random_.randint(0, 5)))
+    unit = "".join(random_.choice(PIECES) for _ in range(random_.randint(1, 3)))
+    step, tools = random_.choice((1, 3, 50_000)), random_.choice((TOOLS, ()))
+    few, many = (start + unit * (size // len(unit)) for size in (5_000, 40_000))
+    if seconds(many, step, tools) < 0.3:
+        return None
+    ratio = seconds(many, step, tools) / seconds(few, step, tools) / 8
+    what = f"{start!r} + {unit!r} * n in pieces of {step}"
+    return f"{ratio:.1f} times slower a character: {what}" if ratio > 2.5 else None
+
+
+def main(budget: float, seed: int) -> int:
+    """Fuzz until the time is over or something fails."""
+    random_, start, count = random.Random(seed), time.monotonic(), 0
+    while time.monotonic() - start < budget:
         count += 1
-        if count % 500 == 0:
-            check_growth(rng)
-            grown += 1
-    print(f"{count} answers and {grown} growth checks in {budget:g} s: no fault")
+        if count % 2000 == 0:
+            found = slow(random_)
+            if found:
+                print(found)
+                return 1
+        text, how = answer(random_), setting(random_)
+        places = [random_.randint(0, 300) for _ in range(random_.randint(1, 6))]
+        if failure(text, places, how):
+            text = smaller(text, places, how)
+            print(f"seed {seed}, answer {count}, cut at {places}, {how}\n{text!r}\n{failure(text, places, how)}")
+            return 1
+    print(f"seed {seed}: {count} answers in {budget:.0f} s, nothing found")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(float(sys.argv[1]) if len(sys.argv) > 1 else 60, int(sys.argv[2]) if len(sys.argv) > 2 else 0))
