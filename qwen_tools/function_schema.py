@@ -131,9 +131,13 @@ def _value(hint: Any, name: str) -> dict[str, Any]:
             raise _CannotDescribeError(f"parameter {name}: the keys of a JSON object are text, so use dict[str, ...]")
         return {"type": "object", "additionalProperties": _value(arguments[1], name)}
     if origin in (typing.Union, types.UnionType):
-        if any(typing.get_origin(each) in (list, dict) or _is_record(each) for each in arguments):
+        inner = [each for each in arguments if each is not type(None)]
+        if len(inner) == 1:
+            return _nullable({**_value(inner[0], name), "nullable": True})
+        if not all(_is_plain(each) for each in inner):
             return {"anyOf": [_value(each, name) for each in arguments]}
-        return _nullable(_by_transformers(hint, name))
+    if _is_enum(hint):
+        return _choice([member.value for member in hint], name)
     if hint is type(None):
         return {"type": "null"}
     return _nullable(_by_transformers(hint, name))
@@ -141,6 +145,24 @@ def _value(hint: Any, name: str) -> dict[str, Any]:
 
 def _is_record(hint: Any) -> bool:
     return dataclasses.is_dataclass(hint) or typing.is_typeddict(hint)
+
+
+def _is_enum(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, enum.Enum)
+
+
+def _is_plain(hint: Any) -> bool:
+    """Whether get_json_schema knows it."""
+    return not (typing.get_origin(hint) in (list, dict) or _is_record(hint) or _is_enum(hint))
+
+
+def _choice(values: list[Any], name: str) -> dict[str, Any]:
+    """The schema of an Enum's values, as newer versions of transformers write it."""
+    kinds = {str: "string", bool: "boolean", int: "integer", float: "number"}
+    if not values or not all(type(value) in kinds for value in values):
+        raise _CannotDescribeError(f"parameter {name}: the values of an Enum must be text, numbers or booleans")
+    found = list(dict.fromkeys(kinds[type(value)] for value in values))
+    return {"type": found if len(found) > 1 else found[0], "enum": values}
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
@@ -173,13 +195,13 @@ def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
     """``nullable: true`` is OpenAPI's word; jsonschema knows null only as a type."""
     if not schema.pop("nullable", False):
         return schema
-    if "enum" in schema:
+    if "enum" in schema and None not in schema["enum"]:
         schema["enum"] = [*schema["enum"], None]
     if "anyOf" in schema:
         schema["anyOf"] = [*schema["anyOf"], {"type": "null"}]
     if "type" in schema:
-        types_ = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        schema["type"] = [*types_, "null"]
+        kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        schema["type"] = kinds if "null" in kinds else [*kinds, "null"]
     return schema
 
 
@@ -196,7 +218,7 @@ def _caller(function: Callable[..., Any], hints: Mapping[str, Any]) -> Callable[
 
 
 def _needs_making(hint: Any) -> bool:
-    if isinstance(hint, type) and (issubclass(hint, enum.Enum) or dataclasses.is_dataclass(hint)):
+    if _is_enum(hint) or dataclasses.is_dataclass(hint):
         return True
     inner = typing.get_type_hints(hint).values() if typing.is_typeddict(hint) else typing.get_args(hint)
     return any(_needs_making(each) for each in inner)
@@ -208,7 +230,7 @@ def _made(value: Any, hint: Any) -> Any:
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         hint = next((each for each in arguments if _needs_making(each) and _fits(value, each)), None)
         return value if hint is None else _made(value, hint)
-    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+    if _is_enum(hint):
         return hint(value)
     if _is_record(hint):
         hints = typing.get_type_hints(hint)
@@ -222,7 +244,7 @@ def _made(value: Any, hint: Any) -> Any:
 
 def _fits(value: Any, hint: Any) -> bool:
     """Whether this alternative of a union is the one that a value, which fits one of them, was written for."""
-    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+    if _is_enum(hint):
         return any(member.value == value for member in hint)
     if _is_record(hint):
         schema = _value(hint, "")

@@ -126,6 +126,7 @@ def test_arithmetic(expression, value):
         "(1).__class__",
         "1.5.real",
         "(5).bit_length()",
+        "1if 1else 2",
         "(1).to_bytes(900000000)",
         "1.234,567 + 1",
         "12,34",

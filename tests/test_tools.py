@@ -125,7 +125,7 @@ def numbered(words: dict[int, str]) -> str:
 
 @dataclasses.dataclass
 class Tree:
-    branches: list["Tree"]  # noqa: UP037 - the class is not there yet
+    branch: Optional["Tree"]  # noqa: UP037, UP045 - the class is not there yet
 
 
 def circular(tree: Tree) -> str:
@@ -137,6 +137,22 @@ class Limit(enum.Enum):
 
 
 def unsayable(limit: Limit) -> str:
+    """Say."""
+
+
+class Corner(enum.Enum):
+    ORIGIN = (0, 0)
+
+
+class Nothing(enum.Enum):
+    pass
+
+
+def no_member(nothing: Nothing) -> str:
+    """Say."""
+
+
+def no_scalar(corner: Corner) -> str:
     """Say."""
 
 
@@ -164,6 +180,8 @@ def wrong_choices(word: str) -> str:
         (circular, "contains itself"),
         (unsayable, "JSON cannot say"),
         (raw, "parameter data"),
+        (no_scalar, "values of an Enum"),
+        (no_member, "values of an Enum"),
         (wrong_choices, "choices"),
         (math.sqrt, "by name"),
         (lambda: 1, "docstring"),
@@ -241,6 +259,38 @@ def test_values_are_made_where_types_are_nested_and_alternative(arguments, made)
     described = Tool.from_function(grant)
     assert accepts(described.parameters, arguments)
     assert described.function(**arguments) == made
+
+
+class Mixed(enum.Enum):
+    ONE = 1
+    TWO = "two"
+
+
+@pytest.mark.parametrize(
+    ("hint", "schema"),
+    [
+        (Colour, {"type": "string", "enum": ["red", "blue"]}),
+        (Mixed, {"type": ["integer", "string"], "enum": [1, "two"]}),
+        (Optional[Colour], {"type": ["string", "null"], "enum": ["red", "blue", None]}),  # noqa: UP045
+        (Optional[int], {"type": ["integer", "null"]}),  # noqa: UP045
+        (list[int] | None, {"type": ["array", "null"], "items": {"type": "integer"}}),
+        (int | str | None, {"type": ["integer", "string", "null"]}),
+        (Literal["a", 1, None], {"type": ["string", "integer", "null"], "enum": ["a", 1, None]}),
+        (
+            dict[str, list[bool]],
+            {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "boolean"}}},
+        ),
+        (int | list[str], {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "string"}}]}),
+        (Literal["a", None] | None, {"type": ["string", "null"], "enum": ["a", None]}),
+        (None, {"type": "null"}),
+    ],
+)
+def test_the_schema_of_a_hint(hint, schema):
+    def take(value):
+        """Take."""
+
+    take.__annotations__["value"] = hint
+    assert parameters(take)["properties"]["value"] == schema
 
 
 def test_what_a_dataclass_computes_by_itself_is_not_asked_for():

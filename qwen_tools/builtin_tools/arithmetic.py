@@ -41,7 +41,8 @@ _FORMS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"(\)|(?<![\w.])[\d.]+)\s*(?=\()", r"\1*"),  # 2(3+4), but not log2(8)
 ]
 _THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])")
-_STRANGE = re.compile(r"[^0-9a-z_.,+\-*/%() ]")
+# Also a keyword glued to a number, of which Python would warn on stderr.
+_STRANGE = re.compile(r"[^0-9a-z_.,+\-*/%() ]|\d(?:and|else|for|if|in|is|not|or)")
 
 
 def calculate(expression: str) -> int | float:
