@@ -14,6 +14,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from qwen_tools import StreamParser, events
@@ -24,7 +25,13 @@ from qwen_tools.messages import ToolCall
 Reader = Callable[[list[str]], tuple[int, Any]]
 
 _PATIENCE = 60.0  # seconds, for one length
-_LINE = 'def area(w, h):\n    if w < 0 or h < 0:\n        raise ValueError("no size: %s" % [w, h])\n    return {"w*h": w * h}\n\n'
+_LINE = """\
+def area(w, h):
+    if w < 0 or h < 0:
+        raise ValueError("no size: %s" % [w, h])
+    return {"w*h": w * h}
+
+"""
 _TOOL = {
     "type": "function",
     "function": {
@@ -36,7 +43,7 @@ _TOOL = {
 
 
 def ours(pieces: list[str]) -> tuple[int, Any]:
-    """This package."""
+    """The parser of this package."""
     parser = StreamParser([_TOOL])
     told = [event for piece in pieces for event in parser.feed(piece)]
     arguments = sum(isinstance(event, events.CallArgs) for event in told)
@@ -86,13 +93,13 @@ def readers() -> dict[str, dict[str, Reader]]:
         found["JSON"]["SGLang"] = sglang(Qwen25Detector, Tool(**_TOOL))
         found["XML"]["SGLang"] = sglang(Qwen3CoderDetector, Tool(**_TOOL))
     try:
-        from transformers.cli.serving.utils import _RESPONSE_TEMPLATE_FALLBACKS as templates
+        from transformers.cli.serving.utils import get_response_template
     except ImportError as error:
         print(f"without transformers' parser: {error}", file=sys.stderr)
     else:
         for dialect, kind in (("JSON", "qwen3"), ("XML", "qwen3_5")):
-            template = next(template for kinds, template in templates.items() if kind in kinds)
-            found[dialect]["transformers"] = transformers(template)
+            model: Any = SimpleNamespace(config=SimpleNamespace(model_type=kind))
+            found[dialect]["transformers"] = transformers(get_response_template(SimpleNamespace(), model))
     return found
 
 
