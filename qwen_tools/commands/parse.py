@@ -9,12 +9,14 @@ import random
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
 from ..messages import Problem, ToolCall
 from ..parser import ParsedTurn, StreamParser, fold
+from ..salvage import salvage, wrong_opening
 from ..tools import Tool, as_tool
 
 
@@ -40,13 +42,16 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"stdin is not UTF-8 text: byte {error.start}") from error
     tools = _tools(args.tools)
     # A shell passes backslash and n; nobody means those two characters.
-    parser = StreamParser(tools, args.prefill.replace("\\n", "\n"), args.salvage)
+    prefill = args.prefill.replace("\\n", "\n")
+    parser = StreamParser(tools, prefill, args.salvage)
     events = [event for piece in _pieces(text, args.chunk) for event in parser.feed(piece)]
     turn = fold(events + parser.close(args.finish))
     if args.json:
         print(json.dumps(as_json(turn), ensure_ascii=False))
     else:
-        for line in report(text, turn, colour=sys.stdout.isatty() and not os.environ.get("NO_COLOR")):
+        looked = list(look_alikes(text, turn, StreamParser(tools, prefill), [tool.name for tool in tools]))
+        hint = salvage_hint(turn, tools, args.salvage, args.finish)
+        for line in report(text, turn, looked, hint, colour=sys.stdout.isatty() and not os.environ.get("NO_COLOR")):
             print(line)
     return 0
 
@@ -109,53 +114,133 @@ def _pieces(text: str, chunk: str | None) -> Iterator[str]:
         at += step
 
 
-def report(text: str, turn: ParsedTurn, colour: bool) -> Iterator[str]:
-    """The turn for a person: each part with its line and column, and each problem with the place it is at."""
+def report(text: str, turn: ParsedTurn, looked: list[Look], hint: str, colour: bool) -> Iterator[str]:
+    """The turn for a person: what was read, each attempt with its lines, and why other markup is no call."""
 
     def paint(words: str, code: str) -> str:
         return f"\x1b[{code}m{words}\x1b[0m" if colour else words
 
-    if turn.reasoning:
-        yield paint("reasoning", "1")
-        yield from _quoted(turn.reasoning)
-    if turn.content:
-        yield paint("text", "1")
-        yield from _quoted(turn.content)
-    attempts: list[ToolCall | Problem] = [*turn.calls]
+    for title, said in (("reasoning", turn.reasoning), ("text", turn.content)):
+        if said:
+            yield paint(title, "1")
+            yield from (f"  │ {line}" for line in _shortened(said.split("\n")))
     own = [problem for call in turn.calls for problem in call.problems]
-    attempts += [problem for problem in turn.problems if problem not in own]
-    for attempt in sorted(attempts, key=lambda each: each.span):
-        where = f"{_place(text, attempt.span[0])} to {_place(text, attempt.span[1])}"
+    attempts: list[ToolCall | Problem] = [*turn.calls, *(each for each in turn.problems if each not in own)]
+    attempts.sort(key=lambda each: each.span)
+    for attempt in attempts:
+        start, end = attempt.span
+        where = f"  {_place(text, start)} to {_place(text, max(start, end - 1))}"
         if isinstance(attempt, Problem):
-            yield paint(f"no call: {attempt.kind}", "1;31") + f"  at {where}"
-            yield f"  {attempt.message}"
-            yield from _quoted(attempt.raw)
-            continue
-        yield paint(f"call: {_visible(attempt.name)}", "1;33" if attempt.problems else "1;32") + f"  at {where}"
-        yield f"  {_visible(json.dumps(attempt.arguments, ensure_ascii=False))}"
-        for problem in attempt.problems:
-            yield paint(f"  must not run: {problem.kind}", "31") + f": {problem.message}"
-        if attempt.repairs:
-            yield paint(f"  mended: {', '.join(attempt.repairs)}", "33")
-    yield from _hints(text, turn, paint)
-
-
-def _hints(text: str, turn: ParsedTurn, paint: Any) -> Iterator[str]:
-    """What looks like markup and was read as text, and why."""
-    for found in re.finditer(r"<tool_call>|</tool_call>|<function=[^>\n]*>", turn.content):
-        tag = found.group()
-        before = turn.content[: found.start()]
-        fences = sum(1 for line in before.splitlines() if re.match(r" {0,3}(```|~~~)", line))
-        if fences % 2:
-            reason = "it stands in a Markdown fence"
-        elif tag == "<tool_call>":
-            reason = "no {, [ or <function= follows it"
-        elif tag == "</tool_call>":
-            reason = "no call is open there"
+            yield paint(f"no call: {attempt.kind}", "1;31") + where
+            yield f"  {visible(attempt.message)}"
         else:
-            reason = "its name is not that of an offered tool"
-        at = text.find(tag)
-        yield paint(f"text, not a call: {tag}", "2") + f"  at {_place(text, at)}: {reason}"
+            yield paint(f"call: {visible(attempt.name)}", "1;33" if attempt.problems else "1;32") + where
+            yield f"  {visible(json.dumps(attempt.arguments, ensure_ascii=False))}"
+            for problem in attempt.problems:
+                yield paint(f"  must not run: {problem.kind}", "31") + f": {visible(problem.message)}"
+            if attempt.repairs:
+                yield paint(f"  mended: {', '.join(attempt.repairs)}", "33")
+        if isinstance(attempt, Problem) or attempt.problems or attempt.repairs:
+            yield from _numbered(text, attempt)
+    for look in looked[:_MANY]:
+        yield paint(f"not a call: {visible(look.tag)}", "2") + f"  {_place(text, look.position)}: {look.reason}"
+    if len(looked) > _MANY:
+        yield f"… {len(looked) - _MANY} more that are no calls"
+    if hint:
+        yield paint("hint: ", "1;36") + hint
+    if not (turn.reasoning or turn.content or attempts):
+        yield "nothing: the answer is empty"
+
+
+_MANY = 20
+
+
+@dataclass(frozen=True)
+class Look:
+    """Markup that is in no attempt, and what the parser took it for."""
+
+    tag: str
+    position: int
+    reason: str
+
+
+def look_alikes(text: str, turn: ParsedTurn, parser: StreamParser, names: list[str]) -> Iterator[Look]:
+    """Markup outside of calls, and why it opens or closes none. ``parser`` is a fresh one; what it says of the
+    place decides, not a second reading of the rules.
+    """
+    spans = iter(sorted([call.span for call in turn.calls] + [problem.span for problem in turn.problems]))
+    inside = (0, 0)
+    at, fence = 0, ""
+    for found in _MARKUP.finditer(text):
+        parser.feed(text[at : found.start()])
+        at = found.start()
+        state = parser.state
+        tag = found.group()
+        if tag[0] in "`~":
+            parser.feed(tag)
+            at = found.end()
+            if parser.state == "info" and state == "text":
+                fence = _place(text, found.start())
+            continue
+        while inside[1] <= found.start() and (following := next(spans, None)):
+            inside = following
+        if not inside[0] <= found.start() < inside[1]:
+            quoted = text.startswith("`", at - 1) if at else False
+            reason = _reason(tag, state, quoted, text[found.end() : found.end() + 100], fence, names)
+            if reason:
+                yield Look(tag, found.start(), reason)
+
+
+_MARKUP = re.compile(r"</?tool_call>|<function=[^>\n]{0,100}>?|</?think>|<\|im_(?:start|end)\|>|`{3,}|~{3,}")
+
+
+def _reason(tag: str, state: str, quoted: bool, behind: str, fence: str, names: list[str]) -> str:
+    """Why the tag is none, in the state that the parser is in where it stands; empty when it was markup after all."""
+    if state == "done":
+        return "the turn has ended before it"
+    if state in ("info", "fence"):
+        return f"it stands in the Markdown fence that opens at {fence}, so it is an example"
+    if state.startswith(("think", "draft")):
+        hidden = tag in ("<think>", "</think>") or tag.startswith("<|")
+        return "" if hidden else "it stands in the thought, where calls are drafts"
+    if tag == "<think>":
+        return "" if state == "start" else "a thought opens an answer, and nothing comes before it"
+    if tag == "</think>":
+        return r"no thought is open; when the prompt opened it, say so: --prefill '<think>\n'"
+    if tag == "</tool_call>":
+        return "" if state == "after" else "no call is open there"
+    if tag.startswith("<|"):
+        return ""
+    if quoted:
+        return "the backtick in front of it quotes it"
+    follows = repr(" ".join(behind.split())[:20]) if behind.strip() else "the end"
+    if tag == "<tool_call>":
+        if behind.lstrip().startswith(tag):
+            return ""
+        return f"{{, [ or <function= must follow, not {follows}"
+    name = tag.removeprefix("<function=").removesuffix(">")
+    if names and name not in names:
+        return f"without <tool_call> its name must be that of an offered tool: {', '.join(names)}"
+    return f"without <tool_call> <parameter= or </function> must follow, not {follows}"
+
+
+def salvage_hint(turn: ParsedTurn, tools: list[Tool], on: bool, finish: str) -> str:
+    """What a salvage would do, or why it did nothing, where the answer begins like a call in a wrong form."""
+    if turn.calls or turn.problems:
+        return ""
+    schemas = {tool.name: tool.parameters for tool in tools}
+    found = salvage(turn.content, schemas)
+    if found and not on:
+        return f"the whole answer is a call in a wrong form ({found[0]}); --salvage reads it"
+    if found and finish != "stop":
+        return "the answer is a call in a wrong form, but it was cut, and what was cut is never a call"
+    if not found and wrong_opening(turn.content, list(schemas)) == "call":
+        return "the answer begins like a call, but is not one from end to end, or its arguments do not fit the schema"
+    if not tools and re.match(
+        r'\s*(?:```\w*\s*)?(?:<\w+>\s*)?\[?\s*\{\s*"(?:name|arguments|function|tool)"', turn.content
+    ):
+        return "the answer looks like a call in a wrong form; --salvage with --tools reads calls of offered tools"
+    return ""
 
 
 def _place(text: str, position: int) -> str:
@@ -164,14 +249,22 @@ def _place(text: str, position: int) -> str:
     return f"{text.count(chr(10), 0, position) + 1}:{position - line_start + 1}"
 
 
-def _quoted(text: str, limit: int = 20) -> Iterator[str]:
-    lines = text.split("\n")
+def _numbered(text: str, attempt: ToolCall | Problem) -> Iterator[str]:
+    """The lines of the answer that the attempt stands in, with their numbers."""
+    first = text.count("\n", 0, attempt.span[0]) + 1
+    start = text.rfind("\n", 0, attempt.span[0]) + 1
+    lines = text[start : attempt.span[1]].split("\n")
+    for number, line in enumerate(_shortened(lines), start=first):
+        yield f"  {number:>4} │ {line}"
+
+
+def _shortened(lines: list[str], limit: int = 12, width: int = 300) -> Iterator[str]:
     for line in lines[:limit]:
-        yield f"  │ {_visible(line[:400])}{'…' if len(line) > 400 else ''}"
+        yield visible(line[:width]) + ("…" if len(line) > width else "")
     if len(lines) > limit:
-        yield f"  │ … {len(lines) - limit} more lines"
+        yield f"… {len(lines) - limit} more lines"
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     """Control characters made visible: an answer must not steer the terminal."""
     return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in text)
