@@ -15,7 +15,6 @@ from typing import Any
 # Of JSON that a model writes: deeper than any tool wants, and far from Python's limit of recursion.
 MAX_DEPTH = 100
 
-_DEPTH = 20  # of references and unions
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _ORDER = ("null", "boolean", "integer", "number", "container", "string")
 _KINDS = {"object": "container", "array": "container"}
@@ -27,7 +26,7 @@ def kinds(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
     Through ``$ref`` (within ``root``), ``allOf`` of one, ``anyOf`` and ``oneOf``; without a type, from ``enum`` or
     ``const``; a schema that says nothing means string.
     """
-    return frozenset(_kinds(schema, root, _DEPTH)) or frozenset(("string",))
+    return frozenset(_kinds(schema, root, frozenset())) or frozenset(("string",))
 
 
 def value(text: str, allowed: frozenset[str]) -> Any:
@@ -45,11 +44,13 @@ def value(text: str, allowed: frozenset[str]) -> Any:
     return text
 
 
-def _kinds(schema: Any, root: Mapping[str, Any], depth: int) -> set[str]:
-    if not isinstance(schema, Mapping) or depth == 0:
+def _kinds(schema: Any, root: Mapping[str, Any], seen: frozenset[str]) -> set[str]:
+    """``seen`` are the references on the way here: one that comes again says nothing new."""
+    if not isinstance(schema, Mapping):
         return set()
-    if isinstance(schema.get("$ref"), str):
-        return _kinds(_target(schema["$ref"], root), root, depth - 1)
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        return set() if reference in seen else _kinds(_target(reference, root), root, seen | {reference})
     named = schema.get("type")
     if isinstance(named, str):
         named = [named]
@@ -58,9 +59,9 @@ def _kinds(schema: Any, root: Mapping[str, Any], depth: int) -> set[str]:
         return result | ({"null"} if schema.get("nullable") is True else set())
     for key in ("anyOf", "oneOf"):
         if isinstance(schema.get(key), list):
-            return {kind for each in schema[key] for kind in _kinds(each, root, depth - 1)}
+            return {kind for each in schema[key] for kind in _kinds(each, root, seen)}
     if isinstance(schema.get("allOf"), list) and len(schema["allOf"]) == 1:
-        return _kinds(schema["allOf"][0], root, depth - 1)
+        return _kinds(schema["allOf"][0], root, seen)
     values = schema["enum"] if isinstance(schema.get("enum"), list) else [schema["const"]] if "const" in schema else []
     return {_kind_of(each) for each in values}
 
