@@ -7,6 +7,7 @@ imported.
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -42,6 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             modules[name] = import_module(f".commands.{name}", __package__)
             modules[name].configure(subparser)
     args = parser.parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A model may write half a surrogate pair, a terminal may know ASCII alone: neither is worth a crash.
+            stream.reconfigure(errors="backslashreplace")
     try:
         return int(modules[args.command].run(args))
     except UserError as error:

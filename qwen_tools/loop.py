@@ -29,6 +29,7 @@ from .prompt import Prompt
 from .salvage import wrong_opening
 from .template import TemplatePrompt
 from .tools import Tool, Toolbox
+from .validate import check_schema
 
 # Tags of a call that are single tokens in the families' vocabularies.
 _OPENER = "<tool_call>"
@@ -164,6 +165,8 @@ def _prepare(
     options: dict[str, Any] | None,
     template: str,
 ) -> tuple[Prompt | TemplatePrompt, _Asking]:
+    for tool in toolbox:
+        check_schema(tool.parameters, tool.name)
     prompt: Prompt | TemplatePrompt
     if template == "family":
         prompt = Prompt(toolbox, engine.family, **(options or {}))

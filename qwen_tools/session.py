@@ -43,7 +43,8 @@ class Session:
 
     def _write(self, records: list[dict[str, Any]]) -> None:
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        # Half a surrogate pair, which a model may write, must not cost the conversation; json.loads reads it back.
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogatepass") as file:
             file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
             file.flush()
             os.fsync(file.fileno())

@@ -183,6 +183,24 @@ def test_the_conversation_is_on_disk_and_no_log_keeps_none(home):
     assert len(sessions(home)) == 1
 
 
+def test_what_a_tool_prints_is_not_the_answer(home):
+    tools = home / "loud.py"
+    tools.write_text(
+        "from qwen_tools.tools import tool\n\n"
+        '@tool(read_only=True)\ndef shout() -> str:\n    """Shout."""\n    print("NOISE")\n    return "done"\n'
+    )
+    call = '<tool_call>\n{"name": "shout", "arguments": {}}\n</tool_call>'
+    done = chat(home, [call, "Quiet."], "--tools", str(tools), "--json", "Go")
+    assert json.loads(done.stdout)["answer"] == "Quiet."
+    assert "NOISE" in done.stderr
+
+
+def test_half_a_surrogate_pair_is_shown_and_does_not_crash(home):
+    done = chat(home, ["a\ud83d b"], "Hi")
+    assert (done.returncode, done.stdout) == (0, "a\\ud83d b\n")
+    assert chat(home, ["a\ud83d b"], "--json", "Hi").returncode == 0
+
+
 def test_a_reader_that_goes_away_is_no_error(home):
     line = " ".join(command(home, ["word " * 50_000], "Hi"))
     done = subprocess.run(
@@ -275,8 +293,10 @@ def test_a_turn_that_fails_leaves_the_conversation_as_it_was(home):
     assert "only 1 answer" in terminal.read_until("> ")
     terminal.type("\x1b[A")  # the line can be had again
     assert "second" in terminal.read_until("second")
+    time.sleep(0.5)  # the editor has to have drawn the line
     terminal.type("\x03")
-    terminal.read_until("> ")
+    terminal.read_until("again leaves")
+    time.sleep(0.5)
     terminal.type("\x03")
     assert terminal.code() == 130
     assert [message.content for message in load(sessions(home)[0])] == ["first", "One."]

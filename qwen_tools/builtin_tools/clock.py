@@ -16,7 +16,11 @@ def get_current_time(timezone: str | None = None) -> str:
     timezone in the local zone. Raises ValueError for an unknown zone.
     """
     wanted = (timezone or "local").strip()
-    now = dt.datetime.now().astimezone() if wanted.lower() in ("", "local", "local time") else dt.datetime.now(_zone(wanted))
+    now = (
+        dt.datetime.now().astimezone()
+        if wanted.lower() in ("", "local", "local time")
+        else dt.datetime.now(_zone(wanted))
+    )
     return now.strftime("%A, %Y-%m-%d %H:%M:%S %Z")
 
 

@@ -89,9 +89,9 @@ def run(args: argparse.Namespace) -> int:
     options = read_options(args.option)
     engine = _open(args, options)
     chat = Chat(engine, toolbox, profile(engine.name), options, args)
-    if prompt is None:
-        return _converse(chat)
-    return chat.ask(prompt)
+    # stdout is the answer: what a tool prints goes to stderr.
+    with contextlib.redirect_stdout(sys.stderr):
+        return _converse(chat) if prompt is None else chat.ask(prompt)
 
 
 def _positive(text: str) -> int:
@@ -235,6 +235,7 @@ class _Screen:
     """For people: the answer on stdout as it comes, what the tools do on stderr."""
 
     def __init__(self, verbose: bool) -> None:
+        self._answer = sys.__stdout__
         self._verbose = verbose
         self._line_open = False
         self._told_dropped = False
@@ -242,7 +243,7 @@ class _Screen:
     def show(self, event: ev.Event) -> None:
         """Print one event."""
         if isinstance(event, ev.Text):
-            print(event.delta, end="", flush=True)
+            print(event.delta, end="", flush=True, file=self._answer)
             self._line_open = not event.delta.endswith("\n")
         elif isinstance(event, ev.Reasoning):
             sys.stderr.write(_style(event.delta, "2"))
@@ -278,7 +279,7 @@ class _Screen:
 
     def _close_line(self) -> None:
         if self._line_open:
-            print(flush=True)
+            print(flush=True, file=self._answer)
             self._line_open = False
 
 
@@ -287,7 +288,7 @@ class _EventScreen:
 
     def show(self, event: ev.Event) -> None:
         """Print one event."""
-        print(json.dumps(ev.to_dict(event), ensure_ascii=False), flush=True)
+        print(json.dumps(ev.to_dict(event), ensure_ascii=False), flush=True, file=sys.__stdout__)
 
     def end(self, done: ev.Done, chat: Chat) -> None:
         """Nothing: Done was an event."""
@@ -325,7 +326,8 @@ class _JsonScreen:
                     "family": chat.engine.family,
                 },
                 ensure_ascii=False,
-            )
+            ),
+            file=sys.__stdout__,
         )
 
 
@@ -366,7 +368,9 @@ def _converse(chat: Chat) -> int:
     leaving = False
     while True:
         try:
-            line = input("> ").strip()
+            # input() has line editing only on the real stdout.
+            with contextlib.redirect_stdout(sys.__stdout__):
+                line = input("> ").strip()
         except EOFError:
             _say("")
             return 0

@@ -8,6 +8,7 @@ the caller may stop after any token.
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -44,6 +45,9 @@ class TransformersEngine:
         self._grammars = guides.Grammars(tokenizer, model.config.vocab_size, sorted(self._end_ids))
         self._cache = DynamicCache(config=model.config)
         self._cached: list[int] = []
+        # Renamed in transformers 5.24, the first for which Python 3.10 is too old.
+        arguments = inspect.signature(model.forward).parameters
+        self._cache_argument = "cache" if "cache" in arguments else "past_key_values"
 
     @property
     def can_guide(self) -> bool:
@@ -145,9 +149,9 @@ class TransformersEngine:
                 with torch.inference_mode():
                     logits = self._model(
                         input_ids=torch.tensor([part], device=self._model.device),
-                        cache=self._cache,
                         use_cache=True,
                         logits_to_keep=1,
+                        **{self._cache_argument: self._cache},
                     ).logits
             except BaseException:
                 self._crop(len(self._cached))
