@@ -112,7 +112,7 @@ def _integer(text: str) -> tuple[bool, Any]:
 def _number(text: str) -> tuple[bool, Any]:
     if re.fullmatch(r"[+-]?\d{1,4000}", text, re.ASCII):
         return True, int(text)
-    if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII):
+    if re.fullmatch(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", text, re.ASCII):
         number = float(text)
         return math.isfinite(number), number
     return False, None

@@ -85,6 +85,15 @@ def check(name: str, arguments: Any, schemas: Mapping[str, Mapping[str, Any]]) -
     name; where it is empty no name is checked.
     """
     if schemas and name not in schemas:
-        return "unknown_tool", f"there is no tool {name!r}; the tools are {', '.join(schemas)}"
+        return "unknown_tool", f"there is no tool {_short(name)}; the tools are {_some(list(schemas))}"
     wrong = problem(arguments, schemas.get(name, {}))
     return ("schema", wrong) if wrong else None
+
+
+def _short(name: str) -> str:
+    return repr(name if len(name) <= 80 else name[:80] + "…")
+
+
+def _some(names: list[str], limit: int = 30) -> str:
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more

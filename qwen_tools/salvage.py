@@ -104,7 +104,7 @@ class Withheld:
     def __init__(self, schemas: Mapping[str, Mapping[str, Any]]) -> None:
         self._schemas = schemas
         self._held: list[Event] | None = []
-        self._text = ""
+        self._text = ""  # the beginning of it
 
     def filter(self, events: list[Event], start: int) -> list[Event]:
         """The events that may be told now. ``start`` is where the text begins in the answer."""
@@ -115,7 +115,7 @@ class Withheld:
             elif isinstance(event, ev.Text):
                 self._held.append(event)
                 if len(self._text) < PATIENCE:
-                    self._text += event.delta
+                    self._text = (self._text + event.delta)[:PATIENCE]
                     if not _MAY_BE.match(self._text):
                         told += self._released()
             elif isinstance(event, ev.End):

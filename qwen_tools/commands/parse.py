@@ -8,7 +8,8 @@ import os
 import random
 import re
 import sys
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,7 @@ def report(text: str, turn: ParsedTurn, looked: list[Look], hint: str, colour: b
     def paint(words: str, code: str) -> str:
         return f"\x1b[{code}m{words}\x1b[0m" if colour else words
 
+    place = places(text)
     for title, said in (("reasoning", turn.reasoning), ("text", turn.content)):
         if said:
             yield paint(title, "1")
@@ -129,7 +131,7 @@ def report(text: str, turn: ParsedTurn, looked: list[Look], hint: str, colour: b
     attempts.sort(key=lambda each: each.span)
     for attempt in attempts:
         start, end = attempt.span
-        where = f"  {_place(text, start)} to {_place(text, max(start, end - 1))}"
+        where = f"  {place(start)} to {place(max(start, end - 1))}"
         if isinstance(attempt, Problem):
             yield paint(f"no call: {attempt.kind}", "1;31") + where
             yield f"  {visible(attempt.message)}"
@@ -143,7 +145,7 @@ def report(text: str, turn: ParsedTurn, looked: list[Look], hint: str, colour: b
         if isinstance(attempt, Problem) or attempt.problems or attempt.repairs:
             yield from _numbered(text, attempt)
     for look in looked[:_MANY]:
-        yield paint(f"not a call: {visible(look.tag)}", "2") + f"  {_place(text, look.position)}: {look.reason}"
+        yield paint(f"not a call: {visible(look.tag)}", "2") + f"  {place(look.position)}: {look.reason}"
     if len(looked) > _MANY:
         yield f"… {len(looked) - _MANY} more that are no calls"
     if hint:
@@ -170,6 +172,7 @@ def look_alikes(text: str, turn: ParsedTurn, parser: StreamParser, names: list[s
     """
     spans = iter(sorted([call.span for call in turn.calls] + [problem.span for problem in turn.problems]))
     inside = (0, 0)
+    place = places(text)
     at, fence = 0, ""
     for found in _MARKUP.finditer(text):
         parser.feed(text[at : found.start()])
@@ -180,7 +183,7 @@ def look_alikes(text: str, turn: ParsedTurn, parser: StreamParser, names: list[s
             parser.feed(tag)
             at = found.end()
             if parser.state == "info" and state == "text":
-                fence = _place(text, found.start())
+                fence = place(found.start())
             continue
         while inside[1] <= found.start() and (following := next(spans, None)):
             inside = following
@@ -243,10 +246,15 @@ def salvage_hint(turn: ParsedTurn, tools: list[Tool], on: bool, finish: str) -> 
     return ""
 
 
-def _place(text: str, position: int) -> str:
-    """``line:column``, both counted from 1."""
-    line_start = text.rfind("\n", 0, position) + 1
-    return f"{text.count(chr(10), 0, position) + 1}:{position - line_start + 1}"
+def places(text: str) -> Callable[[int], str]:
+    """A function from a position in the text to ``line:column``, both counted from 1."""
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+
+    def place(position: int) -> str:
+        line = bisect_right(starts, position)
+        return f"{line}:{position - starts[line - 1] + 1}"
+
+    return place
 
 
 def _numbered(text: str, attempt: ToolCall | Problem) -> Iterator[str]:

@@ -48,7 +48,8 @@ class JsonBody:
         self._object = source.position - source.start  # where it begins in what is kept
         self._repairs: list[str] = []
         self._key, self._expect = "", "key"  # of the object itself: the last key, and what comes next
-        self._keys: list[str] = []
+        self._seen: set[str] = set()  # of the two keys that must not come twice
+        self._twice = ""
         self._piece: list[str] | None = None  # of a key or of the name
         self._streaming = self._streamed = False
 
@@ -141,10 +142,12 @@ class JsonBody:
             text = ""  # an invalid escape; the whole will be found invalid too
         self._piece = None
         if self._expect == "key":
-            self._keys.append(text)
             self._key = text
+            if text in ("name", "arguments"):
+                self._twice = text if text in self._seen else self._twice
+                self._seen.add(text)
         else:
-            if text and self._keys.count("name") == 1:
+            if text and self._twice != "name":
                 self._attempts.name(text)
             self._key = ""
 
@@ -298,10 +301,9 @@ class JsonBody:
         (text, written), self._waiting = self._waiting, None
         attempts = self._attempts
         raw = written if self._listed else None  # the list's brackets are no part of it
-        for key in ("name", "arguments"):
-            if self._keys.count(key) > 1:
-                attempts.failed("invalid_json", f'the call has "{key}" twice', raw)
-                return
+        if self._twice:
+            attempts.failed("invalid_json", f'the call has "{self._twice}" twice', raw)
+            return
         try:
             found = envelope.read(text)
         except EnvelopeError as error:
