@@ -16,7 +16,7 @@ GROUPS = {
     "Thought": ("think", "think_opener", "think_bare", "think_bare_body", "draft"),
     "Text": ("text", "info", "fence", "after"),
     "Does a call open?": ("opener", "bare", "bare_body"),
-    "JSON": ("json", "list", "json_end", "broken"),
+    "JSON": ("json", "string", "list", "json_end", "broken"),
     "XML": ("name", "parameters", "key", "value", "look", "xml_end"),
 }
 

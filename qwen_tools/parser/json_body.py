@@ -35,8 +35,8 @@ class JsonBody:
         # A whole object that is no call yet, since the answer may be cut behind it: as it is read, and as written.
         self._waiting: tuple[str, str] | None = None
         self._depth = 0
-        self._in_string = False
         self._broken = False  # an attempt is open that is no object
+        self._in_string = False  # of that
 
     def _begin(self) -> None:
         """An object begins at the cursor. The first, unless it is in a list, owns the opening tag."""
@@ -56,81 +56,79 @@ class JsonBody:
     # ---- the states
 
     def value(self) -> str | None:
-        """In an object. Its arguments are handed on as they are written, since they are JSON already."""
+        """In an object, outside of strings. Arguments are handed on as they are written: they are JSON already."""
         if not self._depth:
             self._begin()
-        source, attempts = self._source, self._attempts
-        text, at, size = source.text, source.at, len(source.text)
-        told = at  # up to here the arguments have been handed on
-        signal: str | None = ""
-        while at < size:
-            if self._in_string:
-                found = _IN_STRING.search(text, at)
-                end = found.start() if found else size
-                if self._piece is not None:
-                    self._piece.append(text[at:end])
-                at = end
-                if at == size:
-                    break
-                letter = text[at]
-                if letter == '"':
-                    self._in_string = False
-                    self._string_over()
-                    at += 1
-                elif letter == "\\":
-                    if at + 1 == size:
-                        signal = None
-                        break
-                    if self._piece is not None:
-                        self._piece.append(text[at : at + 2])
-                    at += 2
-                else:
-                    # JSON wants control characters escaped; models write line breaks as they are.
-                    self._repairs.append("control_characters")
-                    if self._streaming:
-                        attempts.arguments(text[told:at] + json.dumps(letter)[1:-1])
-                        told = at + 1
-                    if self._piece is not None:
-                        self._piece.append(letter)
-                    at += 1
-                continue
-            found = _OUTSIDE.search(text, at)
-            if not found:
-                at = size
-                break
-            at = found.start()
-            letter = text[at]
+        source = self._source
+        text, start = source.text, source.at
+        for found in _OUTSIDE.finditer(text, start):
+            letter, source.at = found.group(), found.end()
+            if letter == '"':
+                named = self._expect == "value" and self._key == "name"
+                self._piece = [] if self._depth == 1 and (self._expect == "key" or named) else None
+                self._hand_on(text[start : source.at])
+                return "quote"
             if letter == "<":
-                break
+                source.at -= 1
+                self._hand_on(text[start : source.at])
+                return self._markup(stray="")
             if letter in "{[":
                 if letter == "{" and self._depth == 1 and self._expect == "value" and self._key == "arguments":
                     self._streaming = self._streamed = True
-                    told = at
+                    start = source.at - 1
                 self._depth += 1
             elif letter in "}]":
                 self._depth -= 1
-                if self._streaming and self._depth == 1:
-                    attempts.arguments(text[told : at + 1])
+                if self._depth == 1:
+                    self._hand_on(text[start : source.at])
                     self._streaming = False
-            elif letter == '"':
-                self._in_string = True
-                named = self._expect == "value" and self._key == "name"
-                self._piece = [] if self._depth == 1 and (self._expect == "key" or named) else None
+                elif not self._depth:
+                    written = source.kept()[self._object :]
+                    self._waiting = written, written
+                    return "element" if self._listed else "whole"
             elif self._depth == 1:
                 self._expect = "key" if letter == "," else "value"
-            at += 1
-            if not self._depth:
-                break
+        source.at = len(text)
+        self._hand_on(text[start:])
+        return ""
+
+    def string(self) -> str | None:
+        """In a string of an object."""
+        source = self._source
+        text, start = source.text, source.at
+        while True:
+            found = _IN_STRING.search(text, source.at)
+            source.at = found.start() if found else len(text)
+            letter = text[source.at : source.at + 1]
+            if letter != '"' and letter >= " ":  # a backslash: two characters belong together
+                if source.at + 1 == len(text):
+                    self._hand_on_string(text[start : source.at])
+                    return None
+                source.at += 2
+                continue
+            if letter == '"':
+                self._hand_on_string(text[start : source.at])
+                source.at += 1
+                self._hand_on(letter)
+                self._string_over()
+                return "unquote"
+            self._hand_on_string(text[start : source.at])
+            if not letter:
+                return ""
+            # JSON wants control characters escaped; models write line breaks as they are.
+            self._repairs.append("control_characters")
+            source.at += 1
+            start = source.at
+            self._hand_on_string(json.dumps(letter)[1:-1])
+
+    def _hand_on(self, text: str) -> None:
         if self._streaming:
-            attempts.arguments(text[told:at])
-        source.at = at
-        if not self._depth:
-            written = source.kept()[self._object :]
-            self._waiting = written, written
-            return "element" if self._listed else "whole"
-        if at < size and text[at] == "<" and not self._in_string:
-            return self._markup(stray="")
-        return signal
+            self._attempts.arguments(text)
+
+    def _hand_on_string(self, text: str) -> None:
+        self._hand_on(text)
+        if self._piece is not None:
+            self._piece.append(text)
 
     def _string_over(self) -> None:
         """A key of the object is known, or the name."""
@@ -265,7 +263,7 @@ class JsonBody:
             self._settle("missing_bracket")
             return
         text = self._source.kept()[self._object :].removesuffix(CLOSE if closed else "")
-        if closed and self._depth == 1 and not self._in_string:
+        if closed and self._depth == 1:
             try:
                 envelope.read(text + "}")
             except EnvelopeError:

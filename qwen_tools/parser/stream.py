@@ -139,6 +139,7 @@ class StreamParser:
             "bare": self._in_bare,
             "bare_body": self._in_bare_body,
             "json": json.value,
+            "string": json.string,
             "list": json.elements,
             "json_end": json.tail,
             "broken": json.broken,
@@ -458,7 +459,7 @@ class StreamParser:
         self._source.drop()
 
 
-_JSON_STATES = ("json", "list", "json_end", "broken")
+_JSON_STATES = ("json", "string", "list", "json_end", "broken")
 _XML_STATES = ("name", "parameters", "key", "value", "look", "xml_end")
 _UNDECIDED_STATES = ("bare", "bare_body", "think_opener", "think_bare", "think_bare_body", "draft")
 _THOUGHT_STATES = ("think", "think_opener", "think_bare", "think_bare_body", "draft")

@@ -40,8 +40,17 @@ TRANSITIONS: dict[str, dict[str, str]] = {
     # In the name of a <function=NAME> that stands by itself, and behind it.
     "bare": {"known": "bare_body", "not_a_call": "text", "end": "done"},
     "bare_body": {"function": "name", "not_a_call": "text", "end": "done"},
-    # The JSON dialect: in an object, between the objects of a list, behind the whole value, in what is no call at all.
-    "json": {"element": "list", "whole": "json_end", "closed": "after", "tag": "opener", "end": "done"},
+    # The JSON dialect: in an object, in a string of it, between the objects of a list, behind the whole value, in a
+    # list of something else.
+    "json": {
+        "quote": "string",
+        "element": "list",
+        "whole": "json_end",
+        "closed": "after",
+        "tag": "opener",
+        "end": "done",
+    },
+    "string": {"unquote": "json", "end": "done"},
     "list": {
         "json": "json",
         "whole": "json_end",
