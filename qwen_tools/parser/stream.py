@@ -431,11 +431,13 @@ class StreamParser:
         source.space()
         if source.at == len(source.text):
             return ""
-        tag = source.tag(PARAMETER, FUNCTION_END, CLOSE)
+        tag = source.tag(PARAMETER, FUNCTION_END, CLOSE, *END_TOKENS)
         if tag == "":
             return None
         if tag is None:
             return self._not_a_call()
+        if tag in END_TOKENS:
+            return "end"
         source.rewind()
         self._xml.open(wrapped=False)
         return "function"
