@@ -111,10 +111,10 @@ class Grammars:
             self._reader = from_tokenizer(self._tokenizer, n_vocab=self._vocabulary, eos_token=self._eos_ids)
         added = {token.content: number for number, token in self._tokenizer.added_tokens_decoder.items()}
         grammar = lark(guide, added.get)
-        fault = llguidance.LLMatcher.validate_grammar(grammar, self._reader)
-        if fault:
-            raise self._refusal(guide, fault, added.get)
-        return Constraint(llguidance.LLMatcher(self._reader, grammar), self._vocabulary)
+        matcher = llguidance.LLMatcher(self._reader, grammar)
+        if matcher.is_error():
+            raise self._refusal(guide, matcher.get_error(), added.get)
+        return Constraint(matcher, self._vocabulary)
 
     def _refusal(self, guide: Guide, fault: str, token_id: Callable[[str], int | None]) -> UserError:
         import llguidance

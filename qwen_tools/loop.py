@@ -27,7 +27,7 @@ from .messages import Message, ToolCall, as_messages
 from .parser import StreamParser
 from .prompt import Prompt
 from .salvage import wrong_opening
-from .template import TemplatePrompt
+from .template import TemplatePrompt, open_prompt
 from .tools import Tool, Toolbox
 from .validate import check_schema
 
@@ -167,13 +167,7 @@ def _prepare(
 ) -> tuple[Prompt | TemplatePrompt, _Asking]:
     for tool in toolbox:
         check_schema(tool.parameters, tool.name)
-    prompt: Prompt | TemplatePrompt
-    if template == "family":
-        prompt = Prompt(toolbox, engine.family, **(options or {}))
-    elif engine.tokenizer is None:
-        raise UserError(f"{engine.name} has no chat template of its own")
-    else:
-        prompt = TemplatePrompt(engine.tokenizer, toolbox, **(options or {}))
+    prompt = open_prompt(template, engine.tokenizer, toolbox, engine.family, **(options or {}))
     prompt.append(as_messages(messages))
     guided = guided and engine.can_guide
     return prompt, _Asking(engine, settings or Settings(), toolbox, prompt.prefill, parallel, guided, salvage)

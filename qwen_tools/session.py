@@ -30,7 +30,8 @@ class Session:
         """A session in the user's data folder, named after the time and the process."""
         from platformdirs import user_data_path
 
-        name = time.strftime("%Y-%m-%d-%H%M%S") + f"-{os.getpid()}.jsonl"
+        # Two conversations of one process may begin within a second.
+        name = time.strftime("%Y-%m-%d-%H%M%S") + f"-{time.time_ns() % 10**9:09}-{os.getpid()}.jsonl"
         return cls(user_data_path("qwen_tools") / "sessions" / name)
 
     def add(self, messages: Iterable[Message]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from .errors import UserError
 from .families import get
 from .messages import Message, as_messages
-from .prompt import ASSISTANT, Segment, encode, render, tool_dict
+from .prompt import ASSISTANT, Prompt, Segment, encode, render, tool_dict
 
 # Unicode noncharacters, which no text holds: around a control token in somebody's text, and in the place of a
 # generated text.
@@ -117,6 +117,20 @@ def first_difference(ours: str, theirs: str, context: int = 30) -> str | None:
         f"character {position} is different: ours {ours[start : position + context]!r}, "
         f"the model's template {theirs[start : position + context]!r}"
     )
+
+
+def open_prompt(
+    template: str, tokenizer: Any, tools: Iterable[Any], family: str, **options: Any
+) -> Prompt | TemplatePrompt:
+    """An empty prompt, written by the family's rules or, where ``template`` is ``model``, by the model's own template.
+
+    Raises UserError where there is no such template, and what the prompts themselves raise.
+    """
+    if template == "family":
+        return Prompt(tools, family, **options)
+    if tokenizer is None:
+        raise UserError("there is no model here that has a chat template of its own; use --template family")
+    return TemplatePrompt(tokenizer, tools, **options)
 
 
 class TemplatePrompt:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any, TextIO
+from typing import Any
 
 from .. import events as ev
 from ..builtin_tools import load as load_tools
@@ -26,9 +25,10 @@ from ..messages import Message, ToolCall, as_dicts
 from ..profiles import Profile, profile, system_text
 from ..prompt import Prompt
 from ..session import Session
-from ..template import TemplatePrompt, template_difference
+from ..template import TemplatePrompt, open_prompt, template_difference
 from ..tools import Tool, Toolbox
 from .render import ids_view, table_view, text_view
+from .terminal import colours, say, visible
 
 EXIT_CODES = {"stop": 0, "length": 1, "max_rounds": 1, "insisted": 1, "interrupted": 130}
 
@@ -114,11 +114,11 @@ def _open(args: argparse.Namespace, options: dict[str, Any]) -> Engine:
     started = time.monotonic()
     engine = open_engine(args.model, family=args.family, device=args.device, dtype=args.dtype)
     if args.verbose:
-        _say(f"{engine.name} ({engine.family}) was ready after {time.monotonic() - started:.1f} s")
+        say(f"{engine.name} ({engine.family}) was ready after {time.monotonic() - started:.1f} s")
     if engine.tokenizer is not None and args.template == "family":
         difference = template_difference(engine.tokenizer, engine.family, **options)
         if difference:
-            _say(f"the model's own chat template writes prompts differently ({difference}); --template model uses it")
+            say(f"the model's own chat template writes prompts differently ({difference}); --template model uses it")
     return engine
 
 
@@ -138,7 +138,7 @@ class Chat:
         self._profile = asked
         self._options = options
         self._args = args
-        self._session = None if args.no_log else Session.new()
+        self._session: Session | None = None
         self.messages: list[Message] = []
         self.clear()
 
@@ -147,17 +147,14 @@ class Chat:
         given = self._args.system
         system = system_text(self._profile, self.toolbox) if given is None else given
         self.messages = [] if system is None else [Message("system", system)]
-        if self._session:
+        if not self._args.no_log:
             self._session = Session.new()
             self._session.add(self.messages)
 
     def next_prompt(self) -> Prompt | TemplatePrompt:
         """The prompt as it stands: what the model has read and said, up to where it would go on."""
-        prompt: Prompt | TemplatePrompt
-        if self._args.template == "model":
-            prompt = TemplatePrompt(self.engine.tokenizer, self.toolbox, **self._options)
-        else:
-            prompt = Prompt(self.toolbox, self.engine.family, **self._options)
+        tokenizer, family = self.engine.tokenizer, self.engine.family
+        prompt = open_prompt(self._args.template, tokenizer, self.toolbox, family, **self._options)
         prompt.append(self.messages)
         return prompt
 
@@ -224,8 +221,8 @@ def _approve(call: ToolCall, tool: Tool) -> bool:  # noqa: ARG001 - what the exe
     """Ask the person before a tool runs that does more than read; no terminal means no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    _say(f"{call.name} may change something. It would run with:")
-    _say(json.dumps(call.arguments, ensure_ascii=True, indent=2))
+    say(f"{call.name} may change something. It would run with:")
+    say(json.dumps(call.arguments, ensure_ascii=True, indent=2))
     sys.stderr.write("Run it? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
@@ -249,24 +246,24 @@ class _Screen:
             sys.stderr.write(_style(event.delta, "2"))
             sys.stderr.flush()
         elif isinstance(event, ev.ReasoningEnd):
-            _say("")
+            say("")
         elif isinstance(event, ev.RoundStart) and event.dropped and not self._told_dropped:
             self._told_dropped = True
-            _say("the thoughts of earlier turns are left out of the prompt, as this family's rule is")
+            say("the thoughts of earlier turns are left out of the prompt, as this family's rule is")
         elif isinstance(event, ev.RoundStart) and self._verbose:
-            _say(_style(f"── prompt of round {event.round} ──", "2"))
-            _say(event.prompt)
-            _say(_style("──", "2"))
+            say(_style(f"── prompt of round {event.round} ──", "2"))
+            say(event.prompt)
+            say(_style("──", "2"))
         elif isinstance(event, ev.TakenBack) and self._verbose:
-            _say(_style(f"taken back, to be written as a call: {_visible(event.text)}", "2"))
+            say(_style(f"taken back, to be written as a call: {visible(event.text)}", "2"))
         elif isinstance(event, ev.ToolStart):
             self._close_line()
             arguments = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in _items(event.call))
-            _say(_style(f"⚙ {_visible(event.call.name or 'call')}({_visible(arguments)})", "36"))
+            say(_style(f"⚙ {visible(event.call.name or 'call')}({visible(arguments)})", "36"))
         elif isinstance(event, ev.ToolEnd):
-            _say(
+            say(
                 _style(
-                    f"  {'→' if event.ok else '✗'} {_visible(_short(event.content))}",
+                    f"  {'→' if event.ok else '✗'} {visible(_short(event.content))}",
                     "2" if event.ok else "31",
                 )
             )
@@ -275,7 +272,7 @@ class _Screen:
         """Close the last line and say what else must be said."""
         self._close_line()
         if done.message:
-            _say(_style(done.message, "33"))
+            say(_style(done.message, "33"))
 
     def _close_line(self) -> None:
         if self._line_open:
@@ -335,22 +332,8 @@ def _items(call: ToolCall) -> list[tuple[str, Any]]:
     return list(call.arguments.items()) if isinstance(call.arguments, dict) else [("arguments", call.arguments)]
 
 
-def _say(text: str, to: TextIO | None = None) -> None:
-    print(text, file=to or sys.stderr, flush=True)
-
-
 def _style(text: str, code: str) -> str:
-    """Colour, where stderr is a terminal and NO_COLOR is not set (no-color.org)."""
-    return f"\x1b[{code}m{text}\x1b[0m" if _colours() else text
-
-
-def _colours() -> bool:
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-
-
-def _visible(text: str) -> str:
-    """The text with control characters made visible: a model or a tool must not steer the terminal."""
-    return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in text)
+    return f"\x1b[{code}m{text}\x1b[0m" if colours(sys.stderr) else text
 
 
 def _short(text: str, limit: int = 300) -> str:
@@ -363,8 +346,8 @@ def _converse(chat: Chat) -> int:
         import readline  # noqa: F401 - arrow keys and history in input()
 
     names = ", ".join(tool.name for tool in chat.toolbox) or "no tools"
-    _say(f"{chat.engine.name} ({chat.engine.family}), {names}.")
-    _say("/prompt shows the raw prompt, /clear begins anew, /exit or Ctrl-D leaves, Ctrl-C stops an answer.")
+    say(f"{chat.engine.name} ({chat.engine.family}), {names}.")
+    say("/prompt shows the raw prompt, /clear begins anew, /exit or Ctrl-D leaves, Ctrl-C stops an answer.")
     leaving = False
     while True:
         try:
@@ -372,13 +355,13 @@ def _converse(chat: Chat) -> int:
             with contextlib.redirect_stdout(sys.__stdout__):
                 line = input("> ").strip()
         except EOFError:
-            _say("")
+            say("")
             return 0
         except KeyboardInterrupt:
             if leaving:
                 return 130
             leaving = True
-            _say("\nCtrl-C again leaves.")
+            say("\nCtrl-C again leaves.")
             continue
         leaving = False
         if line == "/exit":
@@ -389,11 +372,11 @@ def _converse(chat: Chat) -> int:
             elif line.startswith("/prompt"):
                 _show_prompt(chat, line.removeprefix("/prompt").strip())
             elif line.startswith("/"):
-                _say(f"unknown command {line.split()[0]}; there are /prompt, /clear and /exit")
+                say(f"unknown command {line.split()[0]}; there are /prompt, /clear and /exit")
             elif line:
                 chat.ask(line)
         except UserError as error:
-            _say(f"{error}")
+            say(str(error))
 
 
 def _show_prompt(chat: Chat, view: str) -> None:
@@ -406,8 +389,8 @@ def _show_prompt(chat: Chat, view: str) -> None:
     elif view == "--table":
         lines = table_view(prompt.segments, tokenizer)
     elif not view:
-        lines = iter([text_view(prompt.segments, _colours())])
+        lines = iter([text_view(prompt.segments, colours(sys.stderr))])
     else:
         raise UserError(f"/prompt takes --ids or --table, not {view}")
     for text in lines:
-        _say(text)
+        say(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import re
 import sys
@@ -19,6 +18,7 @@ from ..messages import Problem, ToolCall
 from ..parser import ParsedTurn, StreamParser, fold
 from ..salvage import salvage, wrong_opening
 from ..tools import Tool, as_tool
+from .terminal import colours, visible
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         looked = list(look_alikes(text, turn, StreamParser(tools, prefill), [tool.name for tool in tools]))
         hint = salvage_hint(turn, tools, args.salvage, args.finish)
-        for line in report(text, turn, looked, hint, colour=sys.stdout.isatty() and not os.environ.get("NO_COLOR")):
+        for line in report(text, turn, looked, hint, colour=colours(sys.stdout)):
             print(line)
     return 0
 
@@ -271,8 +271,3 @@ def _shortened(lines: list[str], limit: int = 12, width: int = 300) -> Iterator[
         yield visible(line[:width]) + ("…" if len(line) > width else "")
     if len(lines) > limit:
         yield f"… {len(lines) - limit} more lines"
-
-
-def visible(text: str) -> str:
-    """Control characters made visible: an answer must not steer the terminal."""
-    return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in text)

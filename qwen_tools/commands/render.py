@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -19,8 +18,9 @@ from .. import session
 from ..errors import UserError
 from ..families import FAMILIES, detect, read_options
 from ..messages import as_messages
-from ..prompt import CONTROL, Prompt, Segment, encode, escaped, tagged, token_owners
-from ..template import TemplatePrompt, first_difference
+from ..prompt import CONTROL, Segment, encode, escaped, tagged, token_owners
+from ..template import TemplatePrompt, first_difference, open_prompt
+from .terminal import colours, say, visible
 
 _COLOURS = {
     "marker": "2",
@@ -74,13 +74,10 @@ def run(args: argparse.Namespace) -> int:
     family = args.family or data.get("family")
     options = {**(data.get("options") or {}), **read_options(args.option)}
     messages, tools = as_messages(data["messages"]), data.get("tools") or []
-    prompt: Prompt | TemplatePrompt
-    if args.template == "model":
-        family = family or "unknown"
-        prompt = TemplatePrompt(tokenizer, tools, **options)
-    else:
-        family = family or ("qwen3" if tokenizer is None else family_of(tokenizer))
-        prompt = Prompt(tools, family, **options)
+    if family is None and args.template == "family":
+        family = "qwen3" if tokenizer is None else family_of(tokenizer)
+    family = family or "unknown"
+    prompt = open_prompt(args.template, tokenizer, tools, family, **options)
     prompt.append(messages)
     shown = escaped(prompt.segments) if args.escape else prompt.segments
     if args.diff:
@@ -88,10 +85,10 @@ def run(args: argparse.Namespace) -> int:
         own.append(messages)
         return _show_difference(prompt.text, own.text)
     if prompt.dropped:
-        _say(f"{family} leaves the thoughts of {prompt.dropped} earlier answers out")
+        say(f"{family} leaves the thoughts of {prompt.dropped} earlier answers out")
     false = sum(len(CONTROL.findall(segment.text)) for segment in shown if not segment.trusted)
     if false:
-        _say(f"control tokens in the text of messages or tools: {false}; they are encoded as plain text")
+        say(f"control tokens in the text of messages or tools: {false}; they are encoded as plain text")
     if args.json:
         print(json.dumps(as_json(shown, family, tokenizer), ensure_ascii=False))
     elif args.ids:
@@ -99,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.table:
         print("\n".join(table_view(shown, tokenizer)))
     elif sys.stdout.isatty():
-        print(text_view(shown, colour=not os.environ.get("NO_COLOR")))
+        print(text_view(shown, colour=colours(sys.stdout)))
     else:
         sys.stdout.write(_text(shown))  # exact: a program reads it
     return 0
@@ -139,7 +136,7 @@ def text_view(segments: Iterable[Segment], colour: bool) -> str:
     for segment in _parts(segments):
         for index, piece in enumerate([segment.text] if segment.trusted else CONTROL.split(segment.text)):
             code = _FALSE if index % 2 else _COLOURS[segment.kind]
-            text = _visible(piece)
+            text = visible(piece, keep="\n\t")
             shown.append(f"\x1b[{code}m{text}\x1b[0m" if colour and code and text else text)
     return "".join(shown)
 
@@ -161,7 +158,8 @@ def table_view(segments: list[Segment], tokenizer: Any = None) -> Iterator[str]:
     for segment, count in zip(segments, counts, strict=True):
         text = segment.text if len(segment.text) <= 60 else segment.text[:60] + "…"
         if count:  # a newline between tools is part of the token before it
-            yield f"{count:>10}  {segment.kind:<10} {segment.label or _visible(text).replace(chr(10), '⏎')}"
+            shown = segment.label or visible(text, keep="\n\t").replace("\n", "⏎")
+            yield f"{count:>10}  {segment.kind:<10} {shown}"
     yield f"{sum(counts):>10}  total"
 
 
@@ -187,9 +185,9 @@ def as_json(segments: list[Segment], family: str, tokenizer: Any = None) -> dict
 def _show_difference(ours: str, theirs: str) -> int:
     difference = first_difference(ours, theirs)
     if difference is None:
-        _say("equal to the model's own template")
+        say("equal to the model's own template")
         return 0
-    _say(difference)
+    say(difference)
     lines = difflib.unified_diff(
         theirs.splitlines(), ours.splitlines(), "the model's own template", "ours", lineterm="", n=1
     )
@@ -237,11 +235,3 @@ def _counts(segments: list[Segment], tokenizer: Any) -> list[int]:
 
 def _text(segments: Iterable[Segment]) -> str:
     return "".join([segment.text for segment in segments])
-
-
-def _visible(text: str) -> str:
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else json.dumps(letter)[1:-1] for letter in text)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
