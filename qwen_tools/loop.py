@@ -206,7 +206,7 @@ class _CallHistory:
         """Remember a call that was attended to."""
         self.gave_result = self.gave_result or result.ok
         tool = toolbox.get(call.name)
-        if tool and not tool.read_only and not call.problems and self._key(call) not in self._ran:
+        if tool and not tool.read_only and result.kind in ("", "tool_error", "timeout"):  # it ran
             self._ran.clear()
         self._ran.add(self._key(call))
 

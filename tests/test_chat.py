@@ -274,6 +274,23 @@ def test_a_conversation_at_a_terminal(home):
     ]
 
 
+def test_an_answer_cannot_steer_the_terminal(home):
+    evil = "a\x1b[2Jb\x1b]0;title\x07"
+    terminal = Terminal(command(home, [evil, "Fine."], "--verbose"))
+    terminal.read_until("> ")
+    terminal.type("go\r")
+    assert "a\\u001b[2Jb" in terminal.read_until("title")
+    terminal.read_until("> ")
+    terminal.type("again\r")  # the prompt that is shown now holds the answer
+    terminal.read_until("Fine.")
+    assert "\x1b[2J" not in terminal.seen
+    assert "\x1b]0;" not in terminal.seen
+    terminal.type("\x04")
+    assert terminal.code() == 0
+    # A program gets it as it is.
+    assert chat(home, [evil], "Hi").stdout == evil + "\n"
+
+
 def test_no_color_is_obeyed(home):
     terminal = Terminal(command(home, [CALL, "It is 3."]), NO_COLOR="1")
     terminal.read_until("> ")

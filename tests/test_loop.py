@@ -182,6 +182,11 @@ def test_after_a_call_that_writes_things_may_be_read_again():
     assert SENT == ["y"]
 
 
+def test_a_call_that_was_denied_changed_nothing():
+    _, _, added = play([call("echo", text="x"), call("send", text="y"), call("echo", text="x"), "ok"])
+    assert [error_kind(content) for content in results(added)[1:]] == ["denied", "repeated"]
+
+
 def test_rounds_are_limited_and_history_stays_well_formed():
     _, events, added = play([call("add", a=n, b=1) for n in range(5)], max_rounds=3)
     assert (events[-1].reason, "3 rounds" in events[-1].message) == ("max_rounds", True)

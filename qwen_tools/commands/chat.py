@@ -232,7 +232,7 @@ class _Screen:
     """For people: the answer on stdout as it comes, what the tools do on stderr."""
 
     def __init__(self, verbose: bool) -> None:
-        self._answer = sys.__stdout__
+        self._answer: Any = sys.__stdout__
         self._verbose = verbose
         self._line_open = False
         self._told_dropped = False
@@ -240,10 +240,12 @@ class _Screen:
     def show(self, event: ev.Event) -> None:
         """Print one event."""
         if isinstance(event, ev.Text):
-            print(event.delta, end="", flush=True, file=self._answer)
+            # A program that reads the answer gets it as it is; a terminal must not be steered by it.
+            text = visible(event.delta, keep="\n\t") if self._answer.isatty() else event.delta
+            print(text, end="", flush=True, file=self._answer)
             self._line_open = not event.delta.endswith("\n")
         elif isinstance(event, ev.Reasoning):
-            sys.stderr.write(_style(event.delta, "2"))
+            sys.stderr.write(_style(visible(event.delta, keep="\n\t"), "2"))
             sys.stderr.flush()
         elif isinstance(event, ev.ReasoningEnd):
             say("")
@@ -252,7 +254,7 @@ class _Screen:
             say("the thoughts of earlier turns are left out of the prompt, as this family's rule is")
         elif isinstance(event, ev.RoundStart) and self._verbose:
             say(_style(f"── prompt of round {event.round} ──", "2"))
-            say(event.prompt)
+            say(visible(event.prompt, keep="\n\t") if sys.stderr.isatty() else event.prompt)
             say(_style("──", "2"))
         elif isinstance(event, ev.TakenBack) and self._verbose:
             say(_style(f"taken back, to be written as a call: {visible(event.text)}", "2"))
