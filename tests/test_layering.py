@@ -26,6 +26,7 @@ LAYERS = [
     "envelope",
     "salvage",
     "parser",
+    "approval",
     "executor",
     "guide",
     "profiles",

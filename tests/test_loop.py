@@ -253,7 +253,7 @@ def test_a_tool_that_is_interrupted_gives_a_result_that_says_so():
         raise KeyboardInterrupt
 
     tool = Tool("wait", "Wait.", {}, stop, read_only=True)
-    _, events, added = play([call("wait") + call("echo", text="x"), "never"], tools=(tool, ECHO))
+    _, events, added = play([call("wait") + call("send", text="x"), "never"], (tool, SEND), approve=lambda *_: True)
     assert [error_kind(content) for content in results(added)] == ["interrupted", "interrupted"]
     assert events[-1].reason == "interrupted"
 

@@ -48,6 +48,7 @@ text = st.text(st.characters(blacklist_categories=["Cs"]))
 @given(st.lists(st.builds(Message, role=st.sampled_from(["user", "system"]), content=text)))
 def test_any_text_survives(tmp_path_factory, talk):
     session = Session(tmp_path_factory.mktemp("sessions") / "talk.jsonl")
+    talk = [*talk, Message("user", "?")]
     session.add(talk)
     assert load(session.path) == talk
     assert render(load(session.path), (), "qwen2.5") == render(talk, (), "qwen2.5")
@@ -56,6 +57,7 @@ def test_any_text_survives(tmp_path_factory, talk):
 def test_a_failed_turn_is_in_the_log_and_not_in_the_conversation(tmp_path):
     session = Session(tmp_path / "talk.jsonl")
     session.add(TALK[:1])
+    assert not session.path.exists()  # a file is made with what a person says
     session.failed(Message("user", "Boom?"), "out of memory")
     assert load(session.path) == TALK[:1]
     assert "Boom?" in session.path.read_text(encoding="utf-8")
@@ -67,7 +69,14 @@ def test_a_file_cut_anywhere_loads_what_was_whole(tmp_path):
     data = session.path.read_bytes()
     for end in range(len(data)):
         session.path.write_bytes(data[:end])
-        assert load(session.path) == TALK[: data[:end].count(b"\n")]
+        whole = data[:end].count(b"\n")
+        loaded = load(session.path)
+        assert loaded[:whole] == TALK[:whole]
+        if whole == 3:  # the call has no result
+            assert [(message.role, message.name) for message in loaded[3:]] == [("tool", "add")]
+            assert json.loads(loaded[3].content)["error"]["kind"] == "interrupted"
+        else:
+            assert len(loaded) == whole
 
 
 @pytest.mark.skipif(os.name == "nt", reason="file modes are POSIX")
