@@ -34,6 +34,7 @@ LAYERS = [
     "engines",
     "loop",
     "session",
+    "session_index",
     "builtin_tools",
     "commands",
     "cli",

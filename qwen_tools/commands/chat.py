@@ -29,7 +29,7 @@ from ..session import Session, find, latest, load, path_of
 from ..template import TemplatePrompt, open_prompt, template_difference
 from ..tools import Tool, Toolbox
 from .render import ids_view, table_view, text_view
-from .terminal import colours, say, visible
+from .terminal import colours, positive, say, visible
 
 EXIT_CODES = {"stop": 0, "length": 1, "max_rounds": 1, "insisted": 1, "interrupted": 130}
 
@@ -54,9 +54,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     asking.add_argument("--tool-choice", default="auto", help="auto, none, required or the name of a tool")
     asking.add_argument("--guide", choices=("on", "off"), default="on", help="a grammar keeps calls valid (default on)")
     asking.add_argument("--salvage", action="store_true", help="also read calls that are not in tags")
-    asking.add_argument("--max-rounds", type=_positive, default=8, help="answers at most to a question (default 8)")
+    asking.add_argument("--max-rounds", type=positive, default=8, help="answers at most to a question (default 8)")
     asking.add_argument(
-        "--max-new-tokens", type=_positive, default=1024, help="tokens at most in one answer (default 1024)"
+        "--max-new-tokens", type=positive, default=1024, help="tokens at most in one answer (default 1024)"
     )
     asking.add_argument(
         "--option",
@@ -103,13 +103,6 @@ def run(args: argparse.Namespace) -> int:
     # stdout is the answer: what a tool prints goes to stderr.
     with contextlib.redirect_stdout(sys.stderr):
         return _converse(chat) if prompt is None else chat.ask(prompt)
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
 
 
 def _whole_prompt(argument: str | None) -> str:
