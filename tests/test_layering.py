@@ -35,6 +35,7 @@ LAYERS = [
     "loop",
     "session",
     "session_index",
+    "config",
     "builtin_tools",
     "commands",
     "cli",

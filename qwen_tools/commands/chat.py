@@ -157,6 +157,8 @@ class Chat:
         given = self._args.system
         system = system_text(self._profile, self.toolbox) if given is None else given
         self.messages = [] if system is None else [Message("system", system)]
+        if self._session:
+            self._session.close()
         if name or not self._args.no_log:
             self._session = Session.new(name)
             self._session.about(self.engine.name, self.engine.family)
