@@ -10,15 +10,18 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from .errors import UserError
 from .messages import Message
 from .models import cache_folder
 from .session import Log, paths, read
+
+_Answer = TypeVar("_Answer")
 
 # Raised with every change of the tables: an index of another version is made anew.
 _VERSION = 1
@@ -76,10 +79,16 @@ class Hit:
 
 def entries(limit: int) -> tuple[list[Entry], int]:
     """The sessions, the one last written to first, ``limit`` of them at most; and how many there are."""
-    with _index() as index:
-        columns = "name, changed, begun, question, model, messages, calls, problem"
-        rows = index.execute(f"SELECT {columns} FROM sessions ORDER BY changed DESC, name DESC LIMIT ?", (limit,))  # noqa: S608 - our own words
+
+    def ask(index: sqlite3.Connection) -> tuple[list[Entry], int]:
+        rows = index.execute(
+            "SELECT name, changed, begun, question, model, messages, calls, problem FROM sessions "
+            "ORDER BY changed DESC, name DESC LIMIT ?",
+            (limit,),
+        )
         return [Entry(*row) for row in rows], index.execute("SELECT count(*) FROM sessions").fetchone()[0]
+
+    return _asked(ask)
 
 
 def search(words: Iterable[str], limit: int) -> tuple[list[Hit], int]:
@@ -93,7 +102,8 @@ def search(words: Iterable[str], limit: int) -> tuple[list[Hit], int]:
         raise UserError("words are made of letters and digits")
     # Quoted, so that nothing in them is an operator of the query language.
     query = " AND ".join('"' + phrase.replace('"', '""') + '" *' for phrase in phrases)
-    with _index() as index:
+
+    def ask(index: sqlite3.Connection) -> tuple[list[Hit], int]:
         rows = index.execute(
             "SELECT name, said.rowid % ?, role, snippet(said, 0, ?, ?, '…', 32) FROM said "
             "JOIN sessions ON sessions.id = said.rowid / ? WHERE said MATCH ? "
@@ -103,19 +113,20 @@ def search(words: Iterable[str], limit: int) -> tuple[list[Hit], int]:
         found = [Hit(name, number, role, text.replace(_SEPARATOR, "")) for name, number, role, text in rows]
         return found, index.execute("SELECT count(*) FROM said WHERE said MATCH ?", (query,)).fetchone()[0]
 
+    return _asked(ask)
 
-@contextmanager
-def _index() -> Iterator[sqlite3.Connection]:
-    """The index, up to date."""
+
+def _asked(ask: Callable[[sqlite3.Connection], _Answer]) -> _Answer:
+    """The answer of the index, brought up to date before; of a new one where the one that is there is broken."""
     path = cache_folder() / "sessions.sqlite"
     try:
         try:
-            index = _updated(path)
-        except sqlite3.DatabaseError:
+            with closing(_updated(path)) as index:
+                return ask(index)
+        except (sqlite3.DatabaseError, ValueError):  # ValueError: a damaged page may also give nonsense
             path.unlink(missing_ok=True)
-            index = _updated(path)
-        with closing(index):
-            yield index
+            with closing(_updated(path)) as index:
+                return ask(index)
     except (sqlite3.Error, OSError) as error:
         raise UserError(f"cannot use the index of the sessions, {path}: {error}", code=1) from error
 

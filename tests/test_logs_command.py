@@ -190,10 +190,13 @@ def torn(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:5000])
 
 
-def scribbled(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[4096:12288] = os.urandom(8192)
-    path.write_bytes(data)
+def scribbled(page: int):
+    def harm(path: Path) -> None:
+        data = bytearray(path.read_bytes())
+        data[page * 4096 : (page + 1) * 4096] = b"\xaa" * 4096
+        path.write_bytes(data)
+
+    return harm
 
 
 def of_another_version(path: Path) -> None:
@@ -204,7 +207,15 @@ def of_another_version(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "harm", [Path.unlink, broken, torn, scribbled, of_another_version, lambda path: path.write_bytes(b"")]
+    "harm",
+    [
+        Path.unlink,
+        broken,
+        torn,
+        of_another_version,
+        lambda path: path.write_bytes(b""),
+        *(scribbled(page) for page in range(9)),
+    ],
 )
 def test_a_lost_or_broken_index_is_made_anew(kept, harm):
     before = found("雨")
