@@ -160,7 +160,7 @@ def _checked(value: Any, key: str, known: Mapping[str, Flag], where: str) -> Any
             hint = f"--{key} holds for one call"
         else:
             hint = f"did you mean {close[0]}?" if close else "'config show' lists the keys"
-        raise UserError(f"{where}: unknown key {key}; {hint}")
+        raise UserError(f"{where}: unknown key {key!r}; {hint}")
     action = known[key].action
     if _is_switch(action):
         if not isinstance(value, bool):
