@@ -25,7 +25,7 @@ from ..loop import run as run_loop
 from ..messages import Message, ToolCall, as_dicts
 from ..profiles import Profile, profile, system_text
 from ..prompt import Prompt
-from ..session import Session, find, latest, load, path_of
+from ..session import Session, latest, load, path_of
 from ..template import TemplatePrompt, open_prompt, template_difference
 from ..tools import Tool, Toolbox
 from .render import ids_view, table_view, text_view
@@ -98,8 +98,9 @@ def run(args: argparse.Namespace) -> int:
     prompt = None if talk else _whole_prompt(args.prompt)
     toolbox = load_tools(args.tools)
     options = read_options(args.option)
+    session = _session(args)  # before the model is loaded, which takes longer than an error should
     engine = _open(args, options)
-    chat = Chat(engine, toolbox, profile(engine.name), options, args)
+    chat = Chat(engine, toolbox, profile(engine.name), options, args, session)
     # stdout is the answer: what a tool prints goes to stderr.
     with contextlib.redirect_stdout(sys.stderr):
         return _converse(chat) if prompt is None else chat.ask(prompt)
@@ -112,6 +113,16 @@ def _whole_prompt(argument: str | None) -> str:
     if not prompt.strip():
         raise UserError("nothing was asked: give a PROMPT, or pipe one in")
     return prompt
+
+
+def _session(args: argparse.Namespace) -> Session | None:
+    """The session to begin or to go on with."""
+    if args.go_on:
+        return Session.open(latest())
+    if args.session:
+        path = path_of(args.session)
+        return Session.open(path) if path.exists() else Session.new(args.session)
+    return None if args.no_log else Session.new()
 
 
 def _open(args: argparse.Namespace, options: dict[str, Any]) -> Engine:
@@ -136,31 +147,33 @@ class Chat:
         asked: Profile,
         options: dict[str, Any],
         args: argparse.Namespace,
+        session: Session | None,
     ) -> None:
         self.engine = engine
         self.toolbox = toolbox
         self._profile = asked
         self._options = options
         self._args = args
-        self._session: Session | None = None
+        self._session = session
         self._approval = Approval(args.approve, _ask if sys.stdin.isatty() and sys.stderr.isatty() else None)
         self.messages: list[Message] = []
-        if args.go_on:
-            self._go_on(Session.open(latest()))
-        elif args.session and path_of(args.session).exists():
-            self._go_on(Session.open(find(args.session)))
+        if session and session.path.exists():
+            self._go_on(session)
         else:
-            self.clear(args.session)
+            self._begin()
 
-    def clear(self, name: str | None = None) -> None:
-        """Begin anew, in a session of that name."""
+    def clear(self) -> None:
+        """Begin anew."""
+        if self._session:
+            self._session.close()
+            self._session = Session.new()
+        self._begin()
+
+    def _begin(self) -> None:
         given = self._args.system
         system = system_text(self._profile, self.toolbox) if given is None else given
         self.messages = [] if system is None else [Message("system", system)]
         if self._session:
-            self._session.close()
-        if name or not self._args.no_log:
-            self._session = Session.new(name)
             self._session.about(self.engine.name, self.engine.family)
             self._session.add(self.messages)
 
@@ -170,7 +183,6 @@ class Chat:
         told = self.messages[0].content if self.messages and self.messages[0].role == "system" else None
         if self._args.system not in (None, told):
             raise UserError(f"the session {session.path.stem} has another system text; go on without --system")
-        self._session = session
         session.about(self.engine.name, self.engine.family)
 
     def _keep(self, message: Message) -> None:
