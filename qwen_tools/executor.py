@@ -24,6 +24,9 @@ from .messages import ToolCall
 from .tools import Tool, Toolbox
 from .validate import problem
 
+# Characters of a result that are kept for the person; what a tool gives without end must not fill memory and disk.
+_LARGEST = 10_000_000
+
 
 @dataclass(frozen=True)
 class ToolResult:
@@ -174,7 +177,7 @@ class Execution:
             if inspect.isawaitable(value):
                 value = asyncio.run(self._awaited(value))
             # Here, because a value's own methods may raise or take for ever just like the tool.
-            text = _as_text(value)
+            text = _shortened(_as_text(value), _LARGEST)
         except BaseException as raised:  # noqa: BLE001 - also a tool that calls sys.exit is only a failed tool
             error = raised
         finally:

@@ -162,6 +162,11 @@ class Chat:
         else:
             self._begin()
 
+    @property
+    def session_name(self) -> str | None:
+        """What --session calls it, where it is kept."""
+        return self._session.path.stem if self._session else None
+
     def clear(self) -> None:
         """Begin anew."""
         if self._session:
@@ -263,8 +268,8 @@ def _interruptible(events: Iterator[ev.Event], show: Any) -> Iterator[ev.Event]:
 def _ask(call: ToolCall, tool: Tool) -> str:  # noqa: ARG001 - what Approval calls
     """Ask the person about a call."""
     say(f"{call.name} may change something. It would run with:")
-    say(json.dumps(call.arguments, ensure_ascii=True, indent=2))
-    sys.stderr.write("Run it? [y/N], or a: always this tool, e: always exactly this, v: never this tool ")
+    say(visible(json.dumps(call.arguments, ensure_ascii=False, indent=2), keep="\n"))
+    sys.stderr.write("Run it? [y/N] (or a: always, e: always exactly this, v: never) ")
     sys.stderr.flush()
     answers = {"y": "once", "yes": "once", "a": "always", "e": "exact", "v": "never"}
     return answers.get(sys.stdin.readline().strip().lower(), "no")
@@ -365,6 +370,7 @@ class _JsonScreen:
                     "rounds": self._rounds,
                     "model": chat.engine.name,
                     "family": chat.engine.family,
+                    "session": chat.session_name,
                 },
                 ensure_ascii=False,
             ),
