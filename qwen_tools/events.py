@@ -127,7 +127,7 @@ class TakenBack:
 
 @dataclass(frozen=True)
 class ToolStart:
-    """A call is about to be checked and run."""
+    """A call is about to be checked and run. Calls that only read are started before the first of them has ended."""
 
     index: int
     call: ToolCall
@@ -135,7 +135,9 @@ class ToolStart:
 
 @dataclass(frozen=True)
 class ToolEnd:
-    """The result of a call: ``content`` is what the model reads, ``full`` is unshortened."""
+    """The result of a call: ``content`` is what the model reads, ``full`` is unshortened. Every call of an answer has
+    one, in call order; a call that was never begun, because the person stopped it, has no ToolStart.
+    """
 
     index: int
     name: str
