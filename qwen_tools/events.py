@@ -135,7 +135,9 @@ class ToolStart:
 
 @dataclass(frozen=True)
 class ToolEnd:
-    """The result of a call: ``content`` is what the model reads, ``full`` is unshortened."""
+    """The result of a call: ``content`` is what the model reads, ``full`` is unshortened, ``references`` say to the
+    person where it stands.
+    """
 
     index: int
     name: str
@@ -143,6 +145,7 @@ class ToolEnd:
     content: str
     full: str
     seconds: float
+    references: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from .messages import ToolCall
-from .tools import Tool, Toolbox
+from .tools import Output, Tool, Toolbox
 from .validate import problem
 
 
@@ -28,6 +28,7 @@ from .validate import problem
 class ToolResult:
     """What came of a call: ``content`` is what the model reads, ``full`` is unshortened. ``kind`` is empty, or that of
     the error: a Problem's, or ``denied``, ``timeout``, ``tool_error``, ``repeated``, ``interrupted``, ``no_tools_now``.
+    ``references`` are for the person alone.
     """
 
     name: str
@@ -36,6 +37,7 @@ class ToolResult:
     kind: str
     full: str
     seconds: float
+    references: tuple[str, ...] = ()
 
 
 def refusal(name: str, kind: str, message: str, seconds: float = 0.0) -> ToolResult:
@@ -78,7 +80,7 @@ def execute(
             "The user did not allow this call. Do not try it again; say what you would have done.",
         )
     started = time.monotonic()
-    full, error = _run(tool.function, call.arguments, started + timeout)
+    full, references, error = _run(tool.function, call.arguments, started + timeout)
     seconds = time.monotonic() - started
     if isinstance(error, KeyboardInterrupt):
         raise error
@@ -89,7 +91,8 @@ def execute(
         return refusal(call.name, "timeout", message, seconds)
     if error is not None:
         return refusal(call.name, "tool_error", _told(error), seconds)
-    return ToolResult(call.name, _shortened(full, limit), ok=True, kind="", full=full, seconds=seconds)
+    shown = _shortened(full, limit)
+    return ToolResult(call.name, shown, ok=True, kind="", full=full, seconds=seconds, references=references)
 
 
 def _unknown(name: str, toolbox: Toolbox) -> str:
@@ -106,12 +109,14 @@ class _TimeUpError(Exception):
     """Not a TimeoutError, which a tool may raise by itself."""
 
 
-def _run(function: Callable[..., Any], arguments: dict[str, Any], deadline: float) -> tuple[str, BaseException | None]:
-    """The result as text, and what was raised. A thread cannot be stopped from outside, so one
+def _run(
+    function: Callable[..., Any], arguments: dict[str, Any], deadline: float
+) -> tuple[str, tuple[str, ...], BaseException | None]:
+    """The result as text, its references, and what was raised. A thread cannot be stopped from outside, so one
     that takes too long is left to end by itself; it is a daemon and does not keep the program alive.
     """
     done = threading.Event()
-    outcome: list[tuple[str, BaseException | None]] = []
+    outcome: list[tuple[str, tuple[str, ...], BaseException | None]] = []
 
     def work() -> None:
         try:
@@ -120,9 +125,10 @@ def _run(function: Callable[..., Any], arguments: dict[str, Any], deadline: floa
             if inspect.isawaitable(value):
                 value = asyncio.run(_awaited(value, deadline))
             # Here, because a value's own methods may raise or take for ever just like the tool.
-            outcome.append((_as_text(value), None))
+            output = value if isinstance(value, Output) else Output(value)
+            outcome.append((_as_text(output.content), output.references, None))
         except BaseException as error:  # noqa: BLE001 - also a tool that calls sys.exit is only a failed tool
-            outcome.append(("", error))
+            outcome.append(("", (), error))
         finally:
             done.set()
 
@@ -131,7 +137,7 @@ def _run(function: Callable[..., Any], arguments: dict[str, Any], deadline: floa
     # In short waits: a single long one would not hear Ctrl-C on every system.
     while not done.wait(min(0.1, max(0.0, deadline - time.monotonic()))):
         if time.monotonic() >= deadline:
-            return "", _TimeUpError()
+            return "", (), _TimeUpError()
     return outcome[0]
 
 

@@ -131,7 +131,9 @@ def run(
                         call, toolbox, approve=approve, timeout=tool_timeout, limit=result_limit
                     )
                     history.add(call, toolbox, result)
-                yield ev.ToolEnd(index, result.name, result.ok, result.content, result.full, result.seconds)
+                yield ev.ToolEnd(
+                    index, result.name, result.ok, result.content, result.full, result.seconds, result.references
+                )
                 answer = Message("tool", result.content, call_id=call.id, name=call.name)
                 prompt.append([answer])
                 index, result = index + 1, None

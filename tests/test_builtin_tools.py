@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwen_tools.builtin_tools import BUILTIN, cities, load
+from qwen_tools.builtin_tools import BUILTIN, cities
 from qwen_tools.errors import UserError
 from qwen_tools.executor import execute
 from qwen_tools.messages import ToolCall
+from qwen_tools.tool_sources import load
 
 
 def use(name: str, **arguments):

@@ -33,7 +33,11 @@ LAYERS = [
     "engines",
     "loop",
     "session",
+    "processes",
+    "tool_file",
+    "mcp",
     "builtin_tools",
+    "tool_sources",
     "commands",
     "cli",
     "__main__",
@@ -85,7 +89,7 @@ def test_torch_has_one_importer():
     assert importers == {"engines/transformers.py"}
 
 
-HEAVY = ("torch", "transformers", "llguidance", "numpy")
+HEAVY = ("torch", "transformers", "llguidance", "numpy", "mcp", "httpx2")
 
 
 @pytest.mark.parametrize(

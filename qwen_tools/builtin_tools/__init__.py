@@ -1,38 +1,20 @@
-"""The tools that come with the program: what a new user can try at once. All of them only read."""
+"""The tools that come with the program. The six in ``BUILTIN``, which only read, are what a new user can try at once;
+``SETS`` are larger, need a folder or do more than read, and are off unless asked for.
+"""
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+from collections.abc import Callable
 
-from ..errors import UserError
-from ..tools import Tool, Toolbox, from_file
-from ..validate import check_schema
-from . import arithmetic, clock, samples
+from ..tools import Tool
+from . import arithmetic, clock, docs, files, python, samples, web
 
 BUILTIN: dict[str, Tool] = {tool.name: tool for module in (clock, arithmetic, samples) for tool in module.TOOLS}
 
-
-def load(selection: str | None) -> Toolbox:
-    """The tools that ``--tools`` names: built-in ones, ``builtin`` for all of them, and ``.py`` files, separated by
-    commas; ``none`` for none; None for all built-in ones.
-
-    Raises UserError for an unknown name, with the closest that there is, and for a file's tool with a broken schema.
-    """
-    if selection is None:
-        return Toolbox(BUILTIN.values())
-    tools: list[Tool] = []
-    for name in (part.strip() for part in selection.split(",")):
-        if name in BUILTIN:
-            tools.append(BUILTIN[name])
-        elif name == "builtin":
-            tools += BUILTIN.values()
-        elif name.endswith(".py"):
-            own = from_file(name)
-            for tool in own:
-                check_schema(tool.parameters, tool.name)
-            tools += own
-        elif name and name != "none":
-            close = get_close_matches(name.lower(), [*BUILTIN, "builtin", "none"], 1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(BUILTIN)}, builtin, and .py files"
-            raise UserError(f"no tool {name!r}: {hint}")
-    return Toolbox(tools)
+# By name: what follows the colon of NAME:ARGUMENT, or nothing, in; tools out. Raises UserError for a wrong argument.
+SETS: dict[str, Callable[[str], list[Tool]]] = {
+    "files": files.tools,
+    "docs": docs.tools,
+    "python": python.tools,
+    "web_fetch": web.tools,
+}

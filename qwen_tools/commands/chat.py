@@ -16,7 +16,6 @@ from dataclasses import asdict
 from typing import Any
 
 from .. import events as ev
-from ..builtin_tools import load as load_tools
 from ..engines import Engine, Settings, open_engine
 from ..errors import UserError
 from ..families import read_options
@@ -26,6 +25,7 @@ from ..profiles import Profile, profile, system_text
 from ..prompt import Prompt
 from ..session import Session
 from ..template import TemplatePrompt, open_prompt, template_difference
+from ..tool_sources import load as load_tools
 from ..tools import Tool, Toolbox
 from .render import ids_view, table_view, text_view
 from .terminal import colours, say, visible
