@@ -233,7 +233,8 @@ class _Connection:
             return await client.call_tool(name, arguments)
         except Exception as error:
             if _is_gone(error):
-                await self._disconnect()
+                if self._client is client:  # another call may have started it anew
+                    await self._disconnect()
                 raise ServerError(f"{self._reason(error, 0)}; the next call starts it again") from error
             raise ServerError(self._reason(error, 0)) from error
 
@@ -278,6 +279,7 @@ class _Connection:
                 args=list(server.command[1:]),
                 env=dict(server.environment),
                 cwd=server.folder,
+                encoding_error_handler="replace",  # bytes that are no text spoil one line, not the connection
             )
             return Client(stdio_client(parameters, errlog=self._log))
         import httpx2
@@ -289,14 +291,14 @@ class _Connection:
         return Client(streamable_http_client(server.url, http_client=http))
 
     async def _disconnect(self) -> None:
-        keeper, self._client, self._keeper = self._keeper, None, None
+        keeper, connected = self._keeper, self._client is not None
+        self._client = self._keeper = None
         if keeper is None:
             return
         self._leave.set()
-        finished, _ = await asyncio.wait({keeper}, timeout=CLOSE_SECONDS / 2)
-        if not finished:  # it is still connecting
+        if not connected:
             keeper.cancel()
-            await asyncio.wait({keeper}, timeout=CLOSE_SECONDS / 2)
+        await asyncio.wait({keeper}, timeout=CLOSE_SECONDS)
 
     def _reason(self, error: BaseException, seconds: float) -> str:
         """What went wrong, on one line, with what the server said last."""
@@ -307,6 +309,8 @@ class _Connection:
             reason = f"there is no program {self.server.command[0]!r}"
         elif _is_gone(error):
             reason = "it has gone"
+        elif type(error).__name__ == "ValidationError":  # pydantic's, several lines long
+            reason = "its answer is not what the protocol says"
         else:
             reason = " ".join(str(error).split())[:300] or type(error).__name__
         self._log.seek(0)
@@ -375,7 +379,8 @@ def _part(part: Any) -> str:
     if part.type == "text":
         return str(part.text)
     if part.type in ("image", "audio"):
-        return f"[{part.type}: {part.mime_type}, {len(part.data) * 3 // 4} bytes]"
+        size = len(part.data.rstrip("=")) * 3 // 4  # of base64
+        return f"[{part.type}: {part.mime_type}, {size} bytes]"
     if part.type == "resource_link":
         return f"[resource: {part.uri}]"
     if part.type == "resource":

@@ -1,7 +1,7 @@
 """Tools from a JSON file: OpenAI-style schemas and, beside each, a canned result or a command to run.
 
-The format is described in docs/tools.md. Of canned results ``when`` chooses, and ``{name}`` in their texts stands for an
-argument; in a command ``{name}`` is a whole argument of the program, and no shell reads it.
+The format is described in docs/tools.md. Of canned results ``when`` chooses, and ``{name}`` in their texts stands for
+an argument; in a command ``{name}`` is a whole argument of the program, and no shell reads it.
 """
 
 from __future__ import annotations

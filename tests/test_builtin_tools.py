@@ -345,9 +345,9 @@ def test_selection():
         load("calcualte")
     with pytest.raises(UserError, match="did you mean calculate"):
         load("Calculate")
-    with pytest.raises(UserError, match=r"there are .* and \.py files"):
-        load("weather.json")
-    with pytest.raises(UserError, match="two tools"):
-        load("sqrt,sqrt")
+    with pytest.raises(UserError, match=r"there are .* \.py and \.json files"):
+        load("weather.toml")
+    assert load("sqrt,builtin,sqrt").names()[0] == "sqrt"
+    assert len(load("sqrt,builtin,sqrt")) == len(BUILTIN)
     with pytest.raises(UserError, match="no tools file"):
         load("missing.py")

@@ -103,7 +103,8 @@ class _Index:
             self._update()
             return self._db.execute(
                 "SELECT path, sections.title, sections.heading, line, text "
-                "FROM terms JOIN sections ON id = terms.rowid WHERE terms MATCH ? ORDER BY bm25(terms, 4.0, 3.0, 1.0), id LIMIT ?",
+                "FROM terms JOIN sections ON id = terms.rowid WHERE terms MATCH ? "
+                "ORDER BY bm25(terms, 4.0, 3.0, 1.0), id LIMIT ?",
                 (asked, limit),
             ).fetchall()
 

@@ -39,9 +39,11 @@ def main() -> int:
     space = {"__name__": "__main__"}
     try:
         tree = ast.parse(code, "code.py")
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        last = tree.body[-1] if tree.body else None
+        if isinstance(last, ast.Expr):
+            tree.body.pop()
         exec(compile(tree, "code.py", "exec"), space)  # noqa: S102 - running this code is the purpose
-        if last is not None:
+        if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), "code.py", "eval"), space)  # noqa: S307 - the same
             if value is not None:
                 print(repr(value))

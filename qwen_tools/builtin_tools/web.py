@@ -1,13 +1,14 @@
 """``web_fetch``: the text of a web page, after asking.
 
-http and https only, directly (proxies are not used), with limits of size, time and redirects. The addresses of a host are
-looked up once, all of them checked, and one of those is connected to, at every redirect anew: a name that changes its
-address in between (DNS rebinding) wins nothing. Private, loopback and link-local addresses are refused; ``web_fetch:private``
-allows them.
+http and https only, directly (proxies are not used), with limits of size, time and redirects. The addresses of a host
+are looked up once, all of them checked, and one of those is connected to, at every redirect anew: a name that changes
+its address in between (DNS rebinding) wins nothing. Private, loopback and link-local addresses are refused;
+``web_fetch:private`` allows them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import ipaddress
 import re
@@ -175,10 +176,8 @@ def _get(parts: SplitResult, private: bool, deadline: float) -> tuple[int, http.
 
 
 def _shut(connection: socket.socket) -> None:
-    try:
+    with contextlib.suppress(OSError):  # it is closed already
         connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # it is closed already
 
 
 def _is_address(host: str | None) -> bool:
