@@ -70,6 +70,8 @@ class Folder:
 
     def read_bytes(self, path: Path) -> bytes:
         """The content of a file. Raises ValueError for what is none, is not there, or is too large."""
+        if path.is_dir():
+            raise ValueError(f"{self.name(path)} is a folder, not a file")
         with self._parent(path) as parent, _told(self.name(path)):
             flags = os.O_RDONLY | _NOFOLLOW | _PLAIN
             descriptor = os.open(path.name if _RELATIVE else path, flags, dir_fd=parent)
@@ -96,8 +98,8 @@ class Folder:
     def write_text(self, path: Path, text: Text) -> None:
         """Put a text in place of a file, whole or not at all; missing folders are made. Raises ValueError."""
         data = text.text.replace("\n", text.newline).encode(text.encoding, "replace")
-        if path == self.root:
-            raise ValueError("the path must name a file")
+        if path.is_dir():
+            raise ValueError(f"{self.name(path)} is a folder, not a file")
         with self._parent(path, make=True) as parent, _told(self.name(path)):
             target = path.name if _RELATIVE else str(path)
             mode = 0o644
@@ -143,8 +145,6 @@ def _told(name: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise ValueError(f"there is no file {name}; list the folder to see what there is") from None
-    except IsADirectoryError:
-        raise ValueError(f"{name} is a folder, not a file") from None
     except OSError as error:
         # Not a link a moment ago: somebody changes it under our hands.
         reason = "it is a link" if error.errno == errno.ELOOP else error.strerror

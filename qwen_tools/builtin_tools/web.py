@@ -163,6 +163,8 @@ def _get(parts: SplitResult, private: bool, deadline: float) -> tuple[int, http.
         connection.endheaders()
         answer = connection.getresponse()
         body = answer.read(_BYTES)
+        if time.monotonic() >= deadline:  # what was read then is a part, cut at any place
+            raise TimeoutError
         if answer.headers.get("Content-Encoding", "").lower() == "gzip":
             body = zlib.decompressobj(31).decompress(body, _BYTES)
         return answer.status, answer.headers, body
