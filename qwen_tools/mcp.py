@@ -335,11 +335,11 @@ def _innermost(error: BaseException) -> BaseException:
 
 
 def _is_gone(error: BaseException) -> bool:
-    """Whether the connection ended."""
+    """Whether the connection ended. A server over HTTP that was started again does not know the session."""
     from mcp_types import CONNECTION_CLOSED
 
     error = _innermost(error)
-    return getattr(error, "code", None) == CONNECTION_CLOSED or isinstance(error, (ConnectionError, EOFError))
+    return getattr(error, "code", None) == CONNECTION_CLOSED or str(error) == "Session terminated"
 
 
 # ---- its tools as ours

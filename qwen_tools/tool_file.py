@@ -58,10 +58,13 @@ def _tool(data: Any, folder: str) -> Tool:
         raise UserError("a tool must be an object with a function that has a name")
     own = {key: data[key] for key in _OWN if key in data}
     offered = {key: value for key, value in data.items() if key not in _OWN}
-    # A bare function is offered in the form that models were trained on.
-    tool = Tool.from_dict(offered if "function" in offered else {"type": "function", "function": offered})
+    if "function" not in offered:  # a bare function is offered in the form that models were trained on
+        offered = {"type": "function", "function": {key: offered[key] for key in offered if key != "type"}}
+    tool = Tool.from_dict(offered)
     where = f"tool {tool.name!r}"
-    for key in offered:
+    for key in {**offered, **offered["function"]}:
+        if key in ("input_schema", "inputSchema"):
+            raise UserError(f"{where} has {key!r}, which is called 'parameters' here")
         close = get_close_matches(key, _OWN, 1, 0.7)
         if close:
             raise UserError(f"{where} has {key!r}: did you mean {close[0]!r}?")

@@ -71,7 +71,7 @@ def sources(word: str) -> list[Source]:
             return [Source(Path(word).stem, word, tool_file.from_value(data, word))]
         servers = mcp.read_config(data, word)
         found = zip(servers, mcp.connect(servers), strict=True)
-        return [Source(server.name, f"MCP {server.name}", tools) for server, tools in found]
+        return [Source(server.name, f"{word}: {server.name}", tools) for server, tools in found]
     known = [*BUILTIN, *SETS, "builtin", "none"]
     close = get_close_matches(kind.lower(), known, 1)
     hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}, module:NAME, .py and .json files"

@@ -117,7 +117,7 @@ def test_its_tools_are_ours_with_their_schemas(toolbox):
     assert weather.description == "天气预报。The weather of a city."
     assert weather.parameters["required"] == ["city"]
     assert weather.parameters["properties"]["days"]["default"] == 1
-    assert weather.origin == "MCP test"
+    assert weather.origin.endswith("servers.json: test")
 
 
 def test_a_call_goes_there_and_its_text_comes_back(toolbox):

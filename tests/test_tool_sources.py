@@ -134,7 +134,7 @@ def test_the_example_answers_and_asks():
 
 
 def test_what_is_ours_in_a_file_is_no_part_of_the_prompt(tmp_path):
-    bare = {"name": "b", "description": "d", "parameters": {"type": "object"}, "read_only": True, "result": 1}
+    bare = {"type": "function", "name": "b", "description": "d", "parameters": {"type": "object"}, "result": 1}
     path = write(tmp_path, "t.json", {"tools": [{**schema("a", "q"), "result": "x"}, bare]})
     first, second = load(path)
     assert first.to_dict() == schema("a", "q")
@@ -243,6 +243,7 @@ def test_a_command_asks_unless_it_is_declared(tmp_path):
         ([{"function": {}}], "has a name"),
         ([{**schema("f"), "resutl": 1}], "did you mean 'result'"),
         ([{**schema("f"), "read_only": "yes"}], "true or false"),
+        ([{"name": "f", "input_schema": {}}], "called 'parameters'"),
         ([{**schema("f"), "result": 1, "command": ["x"]}], "both"),
         ([{**schema("f"), "command": "rm -rf"}], "list of texts"),
         ([{**schema("f"), "command": []}], "list of texts"),

@@ -29,7 +29,6 @@ async def run_python(code: str) -> str:
             "HOME": folder,
             "TMPDIR": folder,
             "PATH": os.environ.get("PATH", os.defpath),
-            "PYTHONIOENCODING": "utf-8",
             **({"SYSTEMROOT": os.environ["SYSTEMROOT"]} if "SYSTEMROOT" in os.environ else {}),
         }
         done = await run(

@@ -137,7 +137,7 @@ def _connected(host: str, port: int, private: bool, deadline: float) -> socket.s
 
 def _get(parts: SplitResult, private: bool, deadline: float) -> tuple[int, http.client.HTTPMessage, bytes]:
     """One request and its answer: status, headers, body."""
-    host = (parts.hostname or "").encode("idna").decode() if not _is_address(parts.hostname) else parts.hostname or ""
+    host = _ascii(parts.hostname or "")
     secure = parts.scheme == "https"
     port = parts.port or (443 if secure else 80)
     raw = _connected(host, port, private, deadline)
@@ -182,12 +182,14 @@ def _shut(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
-def _is_address(host: str | None) -> bool:
+def _ascii(host: str) -> str:
+    """A host name as the network has it; 例子.测试 is xn--fsqu00a.xn--0zwm56d."""
+    if ":" in host:  # an IPv6 address
+        return host
     try:
-        ipaddress.ip_address((host or "").partition("%")[0])
-    except ValueError:
-        return False
-    return True
+        return host.encode("idna").decode()
+    except UnicodeError:
+        raise ValueError(f"{host!r} is not the name of a host") from None
 
 
 def _text(body: bytes, headers: http.client.HTTPMessage) -> str:
@@ -220,10 +222,13 @@ def html_to_text(html: str) -> str:
     reader.close()
     text = "".join(reader.pieces)
     text = re.sub(r"[ \t\r\f\v\u00a0]+", " ", text)
-    return re.sub(r" ?\n(?: ?\n)+ ?", "\n\n", re.sub(r" ?\n ?", "\n", text)).strip()
+    text = re.sub(r" ?\n(?: ?\n)+ ?", "\n\n", re.sub(r" ?\n ?", "\n", text)).strip()
+    return text.translate({mark: space for space, mark in _KEPT.items()})
 
 
-_UNSEEN = {"script", "style", "noscript", "template", "svg", "iframe", "object", "nav", "footer", "form"}
+# White space in <pre>, while that of all the rest is thrown together: two code points that no text has.
+_KEPT = {ord(" "): 0xFDD0, ord("\n"): 0xFDD1}
+_UNSEEN = {"script", "style", "noscript", "template", "svg", "iframe", "object", "nav", "footer"}
 _BLOCKS = {"p", "div", "section", "article", "main", "header", "aside", "ul", "ol", "table", "blockquote", "pre", "dl",
            "figure", "title", "body"}  # fmt: skip
 _LINES = {"br", "tr", "dt", "dd", "figcaption", "option"}
@@ -234,6 +239,7 @@ class _Reader(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.pieces: list[str] = []
         self._unseen: list[str] = []
+        self._pre = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - HTMLParser's
         if self._unseen:
@@ -241,6 +247,7 @@ class _Reader(HTMLParser):
         elif tag in _UNSEEN:
             self._unseen.append(tag)
         else:
+            self._pre += tag == "pre"
             self.pieces.append(self._before(tag))
 
     def handle_endtag(self, tag: str) -> None:
@@ -248,12 +255,13 @@ class _Reader(HTMLParser):
             if tag == self._unseen[0]:
                 self._unseen.pop()
         elif tag in _BLOCKS or re.fullmatch("h[1-6]", tag):
+            self._pre = max(0, self._pre - (tag == "pre"))
             self.pieces.append("\n\n")
 
     def handle_data(self, data: str) -> None:
         if not self._unseen:
-            # A line end in the source is a space; in <pre> too, which costs its lines and nothing else.
-            self.pieces.append(re.sub(r"\s+", " ", data))
+            # A line end in the source is a space, but in <pre>.
+            self.pieces.append(data.translate(_KEPT) if self._pre else re.sub(r"\s+", " ", data))
 
     @staticmethod
     def _before(tag: str) -> str:
