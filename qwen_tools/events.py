@@ -127,7 +127,7 @@ class TakenBack:
 
 @dataclass(frozen=True)
 class ToolStart:
-    """A call is about to be checked and run."""
+    """A call is about to be checked and run. Calls that only read are started before the first of them has ended."""
 
     index: int
     call: ToolCall
@@ -136,7 +136,8 @@ class ToolStart:
 @dataclass(frozen=True)
 class ToolEnd:
     """The result of a call: ``content`` is what the model reads, ``full`` is unshortened, ``references`` say to the
-    person where it stands.
+    person where it stands. Every call of an answer has one, in call order; a call that was never begun, because the
+    person stopped it, has no ToolStart.
     """
 
     index: int

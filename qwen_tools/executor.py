@@ -7,6 +7,7 @@ limits of time and size. What went wrong is told to the model in one short JSON 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import copy
 import dataclasses
@@ -46,6 +47,11 @@ def refusal(name: str, kind: str, message: str, seconds: float = 0.0) -> ToolRes
     return ToolResult(name, content, ok=False, kind=kind, full=content, seconds=seconds)
 
 
+def interrupted(name: str) -> ToolResult:
+    """The result of a call that the person stopped, or that did not begin before that."""
+    return refusal(name, "interrupted", "The user stopped this. Do not assume a result.")
+
+
 def execute(
     call: ToolCall,
     toolbox: Toolbox,
@@ -54,11 +60,24 @@ def execute(
     timeout: float = 30.0,
     limit: int = 8000,
 ) -> ToolResult:
-    """Check a call and run it.
+    """Check a call, run it and wait for its result: ``begin`` and ``Execution.result`` in one."""
+    begun = begin(call, toolbox, approve=approve, timeout=timeout, limit=limit)
+    return begun if isinstance(begun, ToolResult) else begun.result()
 
-    ``approve`` is asked before a tool that is not read-only; without it the call is refused. ``timeout`` is in
-    seconds: an async function that takes longer is cancelled, any other is left behind. A result of more than
-    ``limit`` characters is shortened in the middle for the model. Raises only KeyboardInterrupt.
+
+def begin(
+    call: ToolCall,
+    toolbox: Toolbox,
+    *,
+    approve: Callable[[ToolCall, Tool], bool] | None = None,
+    timeout: float = 30.0,
+    limit: int = 8000,
+) -> Execution | ToolResult:
+    """Check a call and let it run in a thread of its own; the result at once where it may not run.
+
+    ``approve`` is asked before any tool runs; without it those run that are read-only, and the others are refused.
+    ``timeout`` is in seconds: an async function that takes longer is cancelled, any other is left behind. A result
+    of more than ``limit`` characters is shortened in the middle for the model. Raises only KeyboardInterrupt.
     """
     tool = toolbox.get(call.name)
     for found in call.problems:
@@ -71,28 +90,11 @@ def execute(
     wrong = problem(call.arguments, tool.parameters)
     if wrong:
         return refusal(call.name, "schema", wrong)
-    if not tool.read_only and approve is None:
-        return refusal(call.name, "denied", "Nobody can be asked to allow this call. Say what you would have done.")
-    if not tool.read_only and approve and not approve(call, tool):
+    if not (approve(call, tool) if approve else tool.read_only):
         return refusal(
-            call.name,
-            "denied",
-            "The user did not allow this call. Do not try it again; say what you would have done.",
+            call.name, "denied", "This call was not allowed. Do not try it again; say what you would have done."
         )
-    started = time.monotonic()
-    full, references, error = _run(tool.function, call.arguments, started + timeout)
-    seconds = time.monotonic() - started
-    if isinstance(error, KeyboardInterrupt):
-        raise error
-    if isinstance(error, _TimeUpError):
-        message = (
-            f"{call.name} did not answer within {timeout:g} seconds. Its result is not known; try something smaller."
-        )
-        return refusal(call.name, "timeout", message, seconds)
-    if error is not None:
-        return refusal(call.name, "tool_error", _told(error), seconds)
-    shown = _shortened(full, limit)
-    return ToolResult(call.name, shown, ok=True, kind="", full=full, seconds=seconds, references=references)
+    return Execution(tool.name, tool.function, call.arguments, timeout, limit)
 
 
 def _unknown(name: str, toolbox: Toolbox) -> str:
@@ -109,44 +111,99 @@ class _TimeUpError(Exception):
     """Not a TimeoutError, which a tool may raise by itself."""
 
 
-def _run(
-    function: Callable[..., Any], arguments: dict[str, Any], deadline: float
-) -> tuple[str, tuple[str, ...], BaseException | None]:
-    """The result as text, its references, and what was raised. A thread cannot be stopped from outside, so one
-    that takes too long is left to end by itself; it is a daemon and does not keep the program alive.
-    """
-    done = threading.Event()
-    outcome: list[tuple[str, tuple[str, ...], BaseException | None]] = []
+class Execution:
+    """A call that runs: begun when this is made, in a daemon thread, which does not keep the program alive.
 
-    def work() -> None:
+    A thread cannot be stopped from outside, so a plain function that takes too long is left to end by itself.
+    """
+
+    def __init__(
+        self, name: str, function: Callable[..., Any], arguments: dict[str, Any], timeout: float, limit: int
+    ) -> None:
+        self._name = name
+        self._function = function
+        self._arguments = arguments
+        self._timeout = timeout
+        self._limit = limit
+        self._started = time.monotonic()
+        self._done = threading.Event()
+        self._outcome: tuple[str, BaseException | None, float] | None = None
+        self._references: tuple[str, ...] = ()
+        self._cancel: Callable[[], object] | None = None
+        self._stopped = False
+        context = contextvars.copy_context()
+        threading.Thread(target=context.run, args=(self._work,), name="tool", daemon=True).start()
+
+    def result(self) -> ToolResult:
+        """Wait for the result, for no longer than the time limit. Raises only KeyboardInterrupt."""
+        deadline = self._started + self._timeout
+        # In short waits: a single long one would not hear Ctrl-C on every system.
+        while not self._done.wait(min(0.1, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                self._stop()
+                return self._late()
+        return self._result()
+
+    def interrupt(self) -> ToolResult:
+        """Wait no longer: the result where there is one already. An async function is cancelled."""
+        if self._done.is_set() and not isinstance(self._outcome and self._outcome[1], KeyboardInterrupt):
+            return self._result()
+        self._stop()
+        return interrupted(self._name)
+
+    def _result(self) -> ToolResult:
+        text, error, seconds = self._outcome or ("", None, 0.0)
+        if isinstance(error, KeyboardInterrupt):
+            raise error
+        if isinstance(error, _TimeUpError):
+            return self._late()
+        if error is not None:
+            return refusal(self._name, "tool_error", _told(error), seconds)
+        content = _shortened(text, self._limit)
+        return ToolResult(
+            self._name, content, ok=True, kind="", full=text, seconds=seconds, references=self._references
+        )
+
+    def _late(self) -> ToolResult:
+        message = (
+            f"{self._name} did not answer within {self._timeout:g} seconds. Its result is not known; "
+            "try something smaller."
+        )
+        return refusal(self._name, "timeout", message, time.monotonic() - self._started)
+
+    def _work(self) -> None:
+        text, error = "", None
         try:
             # A copy, since the conversation keeps the arguments as the model wrote them.
-            value = function(**copy.deepcopy(arguments))
+            value = self._function(**copy.deepcopy(self._arguments))
             if inspect.isawaitable(value):
-                value = asyncio.run(_awaited(value, deadline))
+                value = asyncio.run(self._awaited(value))
             # Here, because a value's own methods may raise or take for ever just like the tool.
             output = value if isinstance(value, Output) else Output(value)
-            outcome.append((_as_text(output.content), output.references, None))
-        except BaseException as error:  # noqa: BLE001 - also a tool that calls sys.exit is only a failed tool
-            outcome.append(("", (), error))
+            text, self._references = _as_text(output.content), output.references
+        except BaseException as raised:  # noqa: BLE001 - also a tool that calls sys.exit is only a failed tool
+            error = raised
         finally:
-            done.set()
+            self._outcome = (text, error, time.monotonic() - self._started)
+            self._done.set()
 
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(work,), name="tool", daemon=True).start()
-    # In short waits: a single long one would not hear Ctrl-C on every system.
-    while not done.wait(min(0.1, max(0.0, deadline - time.monotonic()))):
-        if time.monotonic() >= deadline:
-            return "", (), _TimeUpError()
-    return outcome[0]
+    async def _awaited(self, value: Any) -> Any:
+        task = asyncio.ensure_future(value)
+        loop = asyncio.get_running_loop()
+        self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+        if self._stopped:  # before there was anything to cancel
+            task.cancel()
+        finished, _ = await asyncio.wait({task}, timeout=self._started + self._timeout - time.monotonic())
+        if not finished:
+            raise _TimeUpError  # asyncio.run cancels what is left
+        return task.result()
 
-
-async def _awaited(value: Any, deadline: float) -> Any:
-    task = asyncio.ensure_future(value)
-    finished, _ = await asyncio.wait({task}, timeout=deadline - time.monotonic())
-    if not finished:
-        raise _TimeUpError  # asyncio.run cancels what is left
-    return task.result()
+    def _stop(self) -> None:
+        """Cancel an async function. Nothing where it is at its end."""
+        self._stopped = True
+        with contextlib.suppress(RuntimeError):  # its loop is closed
+            if self._cancel:
+                self._cancel()
 
 
 def _as_text(value: Any) -> str:

@@ -13,6 +13,7 @@ if it turns out to be anything else, it is shown as the text it is.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +22,7 @@ from . import events as ev
 from .engines import Engine, Piece, Settings
 from .errors import UserError
 from .events import Event, Usage
-from .executor import ToolResult, execute, refusal
+from .executor import Execution, ToolResult, begin, interrupted, refusal
 from .guide import Guide
 from .messages import Message, ToolCall, as_messages
 from .parser import StreamParser
@@ -33,6 +34,8 @@ from .validate import check_schema
 
 # Tags of a call that are single tokens in the families' vocabularies.
 _OPENER = "<tool_call>"
+# How many calls run at the same time.
+_SIDE_BY_SIDE = 8
 
 
 @dataclass(frozen=True)
@@ -95,9 +98,10 @@ def run(
     """Answer, execute the calls, answer again, until the model answers in plain text.
 
     Takes what ``turn`` takes. ``answer_after_result`` holds a weak model, which would call for ever, to plain words
-    once a tool gave a result. At most ``max_rounds`` answers are asked for. ``approve`` is asked before a tool runs
-    that is not read-only; without it such a call is refused. A tool may take ``tool_timeout`` seconds;
-    a result longer than ``result_limit`` characters is shortened for the model.
+    once a tool gave a result. At most ``max_rounds`` answers are asked for. ``approve`` is asked before any tool runs,
+    one call at a time; without it the read-only ones run and the others are refused. Calls of one answer that only
+    read run side by side. A tool may take ``tool_timeout`` seconds; a result longer than ``result_limit`` characters
+    is shortened for the model.
 
     Every message that becomes part of the conversation is a MessageAdded event; together with ``messages`` they
     are a well-formed conversation at any time the generator is not running. Ends with Done. ``tool_choice``
@@ -116,32 +120,10 @@ def run(
             return
         message = yield from _answer(asking, prompt, number, guide, watched)
         prompt.append([message])
-        interrupted = message.finish == "interrupted"
-        index, result = 0, None
-        while index < len(message.calls):
-            call = message.calls[index]
-            try:
-                if result is None and interrupted:
-                    result = refusal(call.name, "interrupted", "The user stopped this. Do not assume a result.")
-                elif result is None and text_only:
-                    result = refusal(call.name, "no_tools_now", "No tool can be called now. Answer in words.")
-                elif result is None:
-                    yield ev.ToolStart(index, call)
-                    result = history.repeated(call) or execute(
-                        call, toolbox, approve=approve, timeout=tool_timeout, limit=result_limit
-                    )
-                    history.add(call, toolbox, result)
-                yield ev.ToolEnd(
-                    index, result.name, result.ok, result.content, result.full, result.seconds, result.references
-                )
-                answer = Message("tool", result.content, call_id=call.id, name=call.name)
-                prompt.append([answer])
-                index, result = index + 1, None
-                yield ev.MessageAdded(answer)
-            except KeyboardInterrupt:
-                # Every call of the turn still gets its result, so that the conversation stays well-formed.
-                interrupted = True
-        if interrupted:
+        stopped = yield from _attend(
+            message, prompt, toolbox, history, text_only, approve=approve, timeout=tool_timeout, limit=result_limit
+        )
+        if stopped:
             yield ev.Done("interrupted", "interrupted")
             return
         if not message.calls:
@@ -175,6 +157,82 @@ def _prepare(
     return prompt, _Asking(engine, settings or Settings(), toolbox, prompt.prefill, parallel, guided, salvage)
 
 
+def _attend(
+    message: Message,
+    prompt: Prompt | TemplatePrompt,
+    toolbox: Toolbox,
+    history: _CallHistory,
+    text_only: bool,
+    *,
+    approve: Callable[[ToolCall, Tool], bool] | None,
+    timeout: float,
+    limit: int,
+) -> Generator[Event, None, bool]:
+    """Give every call of an answer its result, in call order; returns whether the person stopped it.
+
+    Calls that only read run side by side. One that does more begins when all before it have ended, and the next
+    begins when it has ended.
+    """
+    calls = message.calls
+    stopped = message.finish == "interrupted"
+    begun: deque[Execution | ToolResult] = deque()  # the calls from number ``ended`` on
+    ended = 0
+
+    def reads(call: ToolCall) -> bool:
+        tool = toolbox.get(call.name)
+        return tool is None or tool.read_only
+
+    try:
+        while ended < len(calls):
+            call = calls[ended]
+            try:
+                while not stopped and not text_only and (index := ended + len(begun)) < len(calls):
+                    beside = len(begun) < _SIDE_BY_SIDE and reads(calls[index - 1]) and reads(calls[index])
+                    if begun and not beside:
+                        break
+                    yield ev.ToolStart(index, calls[index])
+                    begun.append(
+                        history.repeated(calls[index])
+                        or begin(calls[index], toolbox, approve=approve, timeout=timeout, limit=limit)
+                    )
+                    history.begun(calls[index])
+                first = begun[0] if begun else None
+                if isinstance(first, Execution):
+                    result = first.interrupt() if stopped else first.result()
+                elif first:
+                    result = first
+                elif stopped:
+                    result = interrupted(call.name)
+                else:
+                    result = refusal(call.name, "no_tools_now", "No tool can be called now. Answer in words.")
+                if begun:
+                    history.ended(call, toolbox, result)
+                full = result.full if result.full != result.content else ""
+                answer = Message("tool", result.content, call_id=call.id, name=call.name, full=full)
+                prompt.append([answer])
+                end = ev.ToolEnd(
+                    ended, result.name, result.ok, result.content, result.full, result.seconds, result.references
+                )
+                said = (end, ev.MessageAdded(answer))
+                if begun:
+                    begun.popleft()
+                ended += 1
+            except KeyboardInterrupt:
+                # Every call of the turn still gets its result, so that the conversation stays well-formed.
+                stopped = True
+                continue
+            for event in said:
+                try:
+                    yield event
+                except KeyboardInterrupt:
+                    stopped = True
+    finally:  # also where nobody listens any more
+        for each in begun:
+            if isinstance(each, Execution):
+                each.interrupt()
+    return stopped
+
+
 class _CallHistory:
     """The calls of one user turn: a call that ran already is not run again.
 
@@ -204,8 +262,12 @@ class _CallHistory:
             "Use that result and answer the user in words.",
         )
 
-    def add(self, call: ToolCall, toolbox: Toolbox, result: ToolResult) -> None:
-        """Remember a call that was attended to."""
+    def begun(self, call: ToolCall) -> None:
+        """Remember a call, so that the same one does not run beside it."""
+        self._ran.add(self._key(call))
+
+    def ended(self, call: ToolCall, toolbox: Toolbox, result: ToolResult) -> None:
+        """Remember what came of a call."""
         self.gave_result = self.gave_result or result.ok
         tool = toolbox.get(call.name)
         if tool and not tool.read_only and result.kind in ("", "tool_error", "timeout"):  # it ran

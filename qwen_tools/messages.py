@@ -57,7 +57,8 @@ class Message:
     local model generated keeps ``prefill`` (what the generation prompt had opened, for example
     ``"<think>\n"``), ``raw`` (the text generated after it, without the end-of-turn token) and
     ``token_ids`` (the sampled ids of ``raw``, also without the end-of-turn id), so that it is
-    never rendered again from its parts. ``finish`` is ``stop``, ``length`` or ``interrupted``.
+    never rendered again from its parts. ``finish`` is ``stop``, ``length`` or ``interrupted``. A tool message whose
+    result was too long for the model keeps it whole in ``full``, which no model reads.
     """
 
     role: str
@@ -70,6 +71,7 @@ class Message:
     raw: str | None = None
     token_ids: tuple[int, ...] | None = None
     finish: str = "stop"
+    full: str = ""
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Message:

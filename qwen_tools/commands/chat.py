@@ -16,6 +16,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .. import events as ev
+from ..approval import MODES, Approval
 from ..engines import Engine, Settings, open_engine
 from ..errors import UserError
 from ..families import read_options
@@ -23,12 +24,12 @@ from ..loop import run as run_loop
 from ..messages import Message, ToolCall, as_dicts
 from ..profiles import Profile, profile, system_text
 from ..prompt import Prompt
-from ..session import Session
+from ..session import Session, find, latest, load, path_of
 from ..template import TemplatePrompt, open_prompt, template_difference
 from ..tool_sources import load as load_tools
 from ..tools import Tool, Toolbox
 from .render import ids_view, table_view, text_view
-from .terminal import colours, say, visible
+from .terminal import colours, positive, say, visible
 
 EXIT_CODES = {"stop": 0, "length": 1, "max_rounds": 1, "insisted": 1, "interrupted": 130}
 
@@ -53,9 +54,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     asking.add_argument("--tool-choice", default="auto", help="auto, none, required or the name of a tool")
     asking.add_argument("--guide", choices=("on", "off"), default="on", help="a grammar keeps calls valid (default on)")
     asking.add_argument("--salvage", action="store_true", help="also read calls that are not in tags")
-    asking.add_argument("--max-rounds", type=_positive, default=8, help="answers at most to a question (default 8)")
+    asking.add_argument("--max-rounds", type=positive, default=8, help="answers at most to a question (default 8)")
     asking.add_argument(
-        "--max-new-tokens", type=_positive, default=1024, help="tokens at most in one answer (default 1024)"
+        "--max-new-tokens", type=positive, default=1024, help="tokens at most in one answer (default 1024)"
     )
     asking.add_argument(
         "--option",
@@ -70,11 +71,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="family",
         help="who writes the prompt: we, or the model's own",
     )
+    asking.add_argument(
+        "--approve",
+        choices=MODES,
+        default="ask",
+        help="what may run: ask (the default: what only reads runs, the rest asks), read (the rest is refused), "
+        "all (without asking), none",
+    )
+    kept = parser.add_argument_group("the session").add_mutually_exclusive_group()
+    kept.add_argument("--continue", action="store_true", dest="go_on", help="go on with the latest session")
+    kept.add_argument("--session", metavar="NAME", help="go on with the session of that name, or begin it")
+    kept.add_argument("--no-log", action="store_true", help="keep no copy of the conversation on disk")
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="one JSON object instead of text")
     output.add_argument("--events", action="store_true", help="JSON lines, one an event, as they happen")
     output.add_argument("--verbose", action="store_true", help="show the exact raw prompt of every round")
-    output.add_argument("--no-log", action="store_true", help="keep no copy of the conversation on disk")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -92,13 +103,6 @@ def run(args: argparse.Namespace) -> int:
     # stdout is the answer: what a tool prints goes to stderr.
     with contextlib.redirect_stdout(sys.stderr):
         return _converse(chat) if prompt is None else chat.ask(prompt)
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
 
 
 def _whole_prompt(argument: str | None) -> str:
@@ -139,17 +143,41 @@ class Chat:
         self._options = options
         self._args = args
         self._session: Session | None = None
+        self._approval = Approval(args.approve, _ask if sys.stdin.isatty() and sys.stderr.isatty() else None)
         self.messages: list[Message] = []
-        self.clear()
+        if args.go_on:
+            self._go_on(Session.open(latest()))
+        elif args.session and path_of(args.session).exists():
+            self._go_on(Session.open(find(args.session)))
+        else:
+            self.clear(args.session)
 
-    def clear(self) -> None:
-        """Begin anew."""
+    def clear(self, name: str | None = None) -> None:
+        """Begin anew, in a session of that name."""
         given = self._args.system
         system = system_text(self._profile, self.toolbox) if given is None else given
         self.messages = [] if system is None else [Message("system", system)]
-        if not self._args.no_log:
-            self._session = Session.new()
+        if self._session:
+            self._session.close()
+        if name or not self._args.no_log:
+            self._session = Session.new(name)
+            self._session.about(self.engine.name, self.engine.family)
             self._session.add(self.messages)
+
+    def _go_on(self, session: Session) -> None:
+        """Go on with a conversation where it ended."""
+        self.messages = load(session.path, (self.engine.name, self.engine.family))
+        told = self.messages[0].content if self.messages and self.messages[0].role == "system" else None
+        if self._args.system not in (None, told):
+            raise UserError(f"the session {session.path.stem} has another system text; go on without --system")
+        self._session = session
+        session.about(self.engine.name, self.engine.family)
+
+    def _keep(self, message: Message) -> None:
+        """Make a message part of the conversation, on disk too."""
+        self.messages.append(message)
+        if self._session:
+            self._session.add([message])
 
     def next_prompt(self) -> Prompt | TemplatePrompt:
         """The prompt as it stands: what the model has read and said, up to where it would go on."""
@@ -160,16 +188,16 @@ class Chat:
 
     def ask(self, question: str) -> int:
         """One user turn. When it fails the conversation is as before, and the question is in the log."""
-        user = Message("user", question)
-        added: list[Message] = []
+        user, before = Message("user", question), len(self.messages)
         screen = (
             _JsonScreen() if self._args.json else _EventScreen() if self._args.events else _Screen(self._args.verbose)
         )
         done = ev.Done("interrupted")
         try:
+            self._keep(user)
             events = run_loop(
                 self.engine,
-                [*self.messages, user],
+                list(self.messages),
                 self.toolbox,
                 tool_choice=self._args.tool_choice,
                 parallel_calls=self._profile.parallel_calls,
@@ -180,20 +208,23 @@ class Chat:
                 settings=Settings(max_new_tokens=self._args.max_new_tokens, do_sample=self._profile.do_sample),
                 options=self._options,
                 template=self._args.template,
-                approve=_approve,
+                approve=self._approval,
             )
-            for event in _interruptible(events, screen.show):
+
+            def attend(event: ev.Event) -> None:
                 if isinstance(event, ev.MessageAdded):
-                    added.append(event.message)
-                elif isinstance(event, ev.Done):
+                    self._keep(event.message)
+                screen.show(event)
+
+            for event in _interruptible(events, attend):
+                if isinstance(event, ev.Done):
                     done = event
         except Exception as error:
+            del self.messages[before:]
             if self._session:
+                self._session.rewind(before)
                 self._session.failed(user, str(error))
             raise
-        self.messages += [user, *added]
-        if self._session:
-            self._session.add([user, *added])
         screen.end(done, self)
         return EXIT_CODES[done.reason]
 
@@ -217,15 +248,14 @@ def _interruptible(events: Iterator[ev.Event], show: Any) -> Iterator[ev.Event]:
             interrupted = not isinstance(event, ev.Done)
 
 
-def _approve(call: ToolCall, tool: Tool) -> bool:  # noqa: ARG001 - what the executor calls
-    """Ask the person before a tool runs that does more than read; no terminal means no."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
+def _ask(call: ToolCall, tool: Tool) -> str:  # noqa: ARG001 - what Approval calls
+    """Ask the person about a call."""
     say(f"{call.name} may change something. It would run with:")
     say(json.dumps(call.arguments, ensure_ascii=True, indent=2))
-    sys.stderr.write("Run it? [y/N] ")
+    sys.stderr.write("Run it? [y/N], or a: always this tool, e: always exactly this, v: never this tool ")
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    answers = {"y": "once", "yes": "once", "a": "always", "e": "exact", "v": "never"}
+    return answers.get(sys.stdin.readline().strip().lower(), "no")
 
 
 class _Screen:

@@ -1,7 +1,8 @@
-"""What the commands share when they write for a person."""
+"""What the commands share when they read what a person types and write for one."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -23,3 +24,11 @@ def visible(text: str, keep: str = "") -> str:
     the terminal.
     """
     return "".join(letter if letter.isprintable() or letter in keep else json.dumps(letter)[1:-1] for letter in text)
+
+
+def positive(text: str) -> int:
+    """The type of an argument that counts something."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
