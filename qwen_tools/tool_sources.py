@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from . import mcp, tool_file
-from .builtin_tools import BUILTIN, SETS
+from .builtin_tools import BUILTIN, SETS, open_set
 from .errors import UserError
 from .tools import Tool, Toolbox, from_file, from_module
 from .validate import check_schema
@@ -60,7 +60,7 @@ def sources(word: str) -> list[Source]:
     if word in BUILTIN:
         return [Source("builtin", "builtin", [BUILTIN[word]])]
     if kind in SETS:
-        return [Source(kind, word, SETS[kind](argument))]
+        return [Source(kind, word, open_set(kind, argument))]
     if kind == "module" and argument:
         return [Source(argument.rpartition(".")[2], word, from_module(argument))]
     if word.endswith(".py"):

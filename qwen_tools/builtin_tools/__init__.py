@@ -4,17 +4,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 
 from ..tools import Tool
-from . import arithmetic, clock, docs, files, python, samples, web
+from . import arithmetic, clock, samples
 
 BUILTIN: dict[str, Tool] = {tool.name: tool for module in (clock, arithmetic, samples) for tool in module.TOOLS}
 
-# By name: what follows the colon of NAME:ARGUMENT, or nothing, in; tools out. Raises UserError for a wrong argument.
-SETS: dict[str, Callable[[str], list[Tool]]] = {
-    "files": files.tools,
-    "docs": docs.tools,
-    "python": python.tools,
-    "web_fetch": web.tools,
-}
+# The set and its module, which is imported when the set is asked for.
+SETS = {"files": "files", "docs": "docs", "python": "python", "web_fetch": "web"}
+
+
+def open_set(name: str, argument: str) -> list[Tool]:
+    """The tools of a set; ``argument`` is what follows the colon of its word. Raises UserError for a wrong one."""
+    module = import_module(f".{SETS[name]}", __package__)
+    return list(module.tools(argument))

@@ -26,17 +26,17 @@ _LISTED = 100
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
 _CHINESE = "\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_TERM = re.compile(f"[{_CHINESE}]+|[^\\W_{_CHINESE}]+")
+_RUN = re.compile(f"([{_CHINESE}]+)|([^\\W_{_CHINESE}]+)")
 
 
 def terms(text: str) -> list[str]:
     """The terms of a text, as they are indexed."""
     found: list[str] = []
-    for run in _TERM.findall(unicodedata.normalize("NFKC", text)):
-        if re.match(f"[{_CHINESE}]", run):
-            found += [run[at : at + 2] for at in range(len(run))]
+    for chinese, word in _RUN.findall(unicodedata.normalize("NFKC", text)):
+        if word:
+            found.append(word.lower())
         else:
-            found.append(run.lower())
+            found += [chinese[at : at + 2] for at in range(len(chinese))]
     return found
 
 
@@ -49,7 +49,7 @@ def _query(text: str) -> str:
 
 
 def _lone(term: str) -> bool:
-    return len(term) == 1 and bool(re.match(f"[{_CHINESE}]", term))
+    return len(term) == 1 and bool(_RUN.fullmatch(term)[1])  # type: ignore[index]  # a term is a run
 
 
 def sections(text: str) -> Iterator[tuple[str, int, str]]:
@@ -92,7 +92,7 @@ class _Index:
         """(path, title) of every document."""
         with self._lock:
             self._update()
-            return self._db.execute("SELECT path, title FROM sections GROUP BY path HAVING min(id)").fetchall()
+            return self._db.execute("SELECT DISTINCT path, title FROM sections ORDER BY path").fetchall()
 
     def search(self, query: str, limit: int) -> list[tuple[str, str, str, int, str]]:
         """(path, title, heading, line, text) of the sections that fit best. A title or heading counts more."""

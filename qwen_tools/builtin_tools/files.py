@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from ..tools import Tool
@@ -10,6 +11,7 @@ from .folder import Folder, Text, lines_of, size
 _ENTRIES = 200
 _MATCHES = 40
 _SHOWN = 6000  # characters of a file at once
+_SEARCH_SECONDS = 15.0
 
 
 def tools(argument: str) -> list[Tool]:
@@ -37,6 +39,7 @@ def tools(argument: str) -> list[Tool]:
             raise ValueError("query is empty: give the text to look for")
         wanted, start = query.casefold(), folder.find(path)
         found: list[str] = []
+        deadline = time.monotonic() + _SEARCH_SECONDS
         for file in [start] if start.is_file() else folder.files(start):
             name = folder.name(file)
             if wanted in name.casefold():
@@ -51,6 +54,8 @@ def tools(argument: str) -> list[Tool]:
                         found.append(f"{name}:{number}: {_around(line, wanted)}")
             if len(found) > _MATCHES:
                 return "\n".join([*found[:_MATCHES], "[there are more; search for something more special]"])
+            if time.monotonic() > deadline:
+                return "\n".join([*found, f"[stopped at {name}, too many files; give the path of a folder]"])
         return "\n".join(found) or f"nothing has {query!r} in it; try a shorter or another word"
 
     def write_file(path: str, content: str) -> str:

@@ -24,6 +24,7 @@ from ..errors import UserError
 from ..tools import Output, Tool
 
 _SECONDS = 20.0
+_CONNECT = 6.0  # for one address of several: the first may be of a network that we are not in
 _BYTES = 3_000_000
 _REDIRECTS = 5
 _SHOWN = 5000  # characters at once
@@ -125,8 +126,10 @@ def _connected(host: str, port: int, private: bool, deadline: float) -> socket.s
     for family, kind, protocol, _, address in found:
         connection = socket.socket(family, kind, protocol)
         try:
-            connection.settimeout(max(0.01, deadline - time.monotonic()))
+            left = max(0.01, deadline - time.monotonic())
+            connection.settimeout(min(left, _CONNECT))
             connection.connect(address)
+            connection.settimeout(left)
         except OSError as error:
             connection.close()
             reason = error
