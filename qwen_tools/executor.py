@@ -21,7 +21,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from .messages import ToolCall
-from .tools import Tool, Toolbox
+from .tools import Output, Tool, Toolbox
 from .validate import problem
 
 # Characters of a result that are kept for the person; what a tool gives without end must not fill memory and disk.
@@ -32,6 +32,7 @@ _LARGEST = 10_000_000
 class ToolResult:
     """What came of a call: ``content`` is what the model reads, ``full`` is unshortened. ``kind`` is empty, or that of
     the error: a Problem's, or ``denied``, ``timeout``, ``tool_error``, ``repeated``, ``interrupted``, ``no_tools_now``.
+    ``references`` are for the person alone.
     """
 
     name: str
@@ -40,6 +41,7 @@ class ToolResult:
     kind: str
     full: str
     seconds: float
+    references: tuple[str, ...] = ()
 
 
 def refusal(name: str, kind: str, message: str, seconds: float = 0.0) -> ToolResult:
@@ -129,6 +131,7 @@ class Execution:
         self._started = time.monotonic()
         self._done = threading.Event()
         self._outcome: tuple[str, BaseException | None, float] | None = None
+        self._references: tuple[str, ...] = ()
         self._cancel: Callable[[], object] | None = None
         self._stopped = False
         context = contextvars.copy_context()
@@ -160,7 +163,9 @@ class Execution:
         if error is not None:
             return refusal(self._name, "tool_error", _told(error), seconds)
         content = _shortened(text, self._limit)
-        return ToolResult(self._name, content, ok=True, kind="", full=text, seconds=seconds)
+        return ToolResult(
+            self._name, content, ok=True, kind="", full=text, seconds=seconds, references=self._references
+        )
 
     def _late(self) -> ToolResult:
         message = (
@@ -177,7 +182,9 @@ class Execution:
             if inspect.isawaitable(value):
                 value = asyncio.run(self._awaited(value))
             # Here, because a value's own methods may raise or take for ever just like the tool.
-            text = _shortened(_as_text(value), _LARGEST)
+            output = value if isinstance(value, Output) else Output(value)
+            text = _shortened(_as_text(output.content), _LARGEST)
+            self._references = output.references
         except BaseException as raised:  # noqa: BLE001 - also a tool that calls sys.exit is only a failed tool
             error = raised
         finally:

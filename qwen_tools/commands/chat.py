@@ -17,7 +17,6 @@ from typing import Any
 
 from .. import events as ev
 from ..approval import MODES, Approval
-from ..builtin_tools import load as load_tools
 from ..engines import Engine, Settings, open_engine
 from ..errors import UserError
 from ..families import read_options
@@ -27,6 +26,7 @@ from ..profiles import Profile, profile, system_text
 from ..prompt import Prompt
 from ..session import Session, latest, load, path_of
 from ..template import TemplatePrompt, open_prompt, template_difference
+from ..tool_sources import load as load_tools
 from ..tools import Tool, Toolbox
 from .render import ids_view, table_view, text_view
 from .terminal import colours, positive, say, visible
