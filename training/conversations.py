@@ -18,6 +18,7 @@ from qwen_tools.messages import Message, ToolCall
 from qwen_tools.tools import Tool, Toolbox
 
 from . import sentences
+from .chains import CHAINS
 from .tools import TOOLS, Invented
 from .values import Value, joined
 
@@ -205,9 +206,6 @@ class Maker:
             return self.random.choice(list(self._offered.values())).invented
         return self.random.choice(self._tools)
 
-    def _named(self, name: str) -> Invented:
-        return _BY_NAME[name]
-
     # --- Kinds of conversations -------------------------------------------------------------------
 
     def single(self, language: str) -> Conversation:
@@ -281,246 +279,34 @@ class Maker:
 
     def chain(self, language: str) -> Conversation:
         """A second call that needs the first one's result."""
-        if language not in ("en", "zh") or self._named("compute") not in self._tools:
+        if language not in ("en", "zh") or _BY_NAME["compute"] not in self._tools:
             raise Unfit
-        kind = self.random.choice(
-            [
-                self._customer_weather,
-                self._first_file,
-                self._share_in_money,
-                self._travel_time,
-                self._sum_then_root,
-                self._root_sum,
-                self._price_of_many,
-                self._warmer,
-                self._headline_translated,
-                self._hours_between,
-                self._found_then_read,
-            ]
-        )
-        return Conversation("chain", language, kind(language == "zh", language))
+        made = self.random.choice(CHAINS)(self, language)
+        place = ("en", "zh").index(language)
+        second, answer = made.second, made.say[place] if made.say else made.second.answer
+        messages = [_ask(made.ask[place]), *self._parallel(made.first), *self._parallel([second]), _say(answer)]
+        return Conversation("chain", language, messages)
 
-    def _step(self, name: str, language: str, /, **values: Any) -> Use:
-        """A use with these arguments; texts are those of the values."""
-        invented = self._named(name)
-        offered = self.offer(invented)
+    def needs(self, *names: str) -> None:
+        """The tools of a chain, by first name. Raises Unfit when the group cannot have them."""
+        for name in names:
+            self.offer(_BY_NAME[name])
+
+    def step(self, name: str, language: str, /, **values: Any) -> Use:
+        """A call with these values, by slot; what is no Value is said as it is written."""
+        offered = self.offer(_BY_NAME[name])
         given = {key: value if isinstance(value, Value) else Value(value, str(value)) for key, value in values.items()}
         return self._used(offered, language, "-", given)
 
-    def _draw(self, name: str, slot: str, language: str) -> Value:
-        return self._named(name).slots[slot][2].draw(self.random, language)
-
-    def _customer_weather(self, zh: bool, language: str) -> list[Message]:
-        customer = self.random.randint(100, 9999)
-        self.offer(self._named("customer_record")), self.offer(self._named("weather_now"))
-        record = self._step("customer_record", language, customer_id=customer)
-        city = json.loads(record.result)["city"]
-        weather = self._step("weather_now", language, city=city)
-        ask = (
-            f"客户 {customer} 所在的城市天气怎么样？"
-            if zh
-            else f"What's the weather like where customer {customer} lives?"
-        )
-        return [
-            _ask(ask),
-            _calls(record.call),
-            _told(record.result),
-            _calls(weather.call),
-            _told(weather.result),
-            _say(weather.answer),
-        ]
-
-    def _first_file(self, zh: bool, language: str) -> list[Message]:
-        folder = self._draw("list_folder", "folder", language)
-        self.offer(self._named("list_folder")), self.offer(self._named("open_text"))
-        listing = self._step("list_folder", language, folder=folder)
-        name = json.loads(listing.result)["files"][0]
-        reading = self._step("open_text", language, path=f"{folder.text}/{name}")
-        ask = (
-            f"列出 {folder.text}，然后读第一个文件。"
-            if zh
-            else f"Open the first file in {folder.text} and tell me what it says."
-        )
-        return [
-            _ask(ask),
-            _calls(listing.call),
-            _told(listing.result),
-            _calls(reading.call),
-            _told(reading.result),
-            _say(reading.answer),
-        ]
-
-    def _found_then_read(self, zh: bool, language: str) -> list[Message]:
-        folder, pattern = self._draw("grep_text", "folder", language), self._draw("grep_text", "pattern", language)
-        self.offer(self._named("grep_text")), self.offer(self._named("open_text"))
-        found = self._step("grep_text", language, pattern=pattern, folder=folder)
-        reading = self._step("open_text", language, path="notes.txt")
-        ask = (
-            f"找出 {folder.text} 里含有“{pattern.text}”的文件并读出来。"
-            if zh
-            else f'Find the file in {folder.text} that has "{pattern.text}" in it, and read it to me.'
-        )
-        return [
-            _ask(ask),
-            _calls(found.call),
-            _told(found.result),
-            _calls(reading.call),
-            _told(reading.result),
-            _say(reading.answer),
-        ]
-
-    def _share_in_money(self, zh: bool, language: str) -> list[Message]:
-        ticker, target = self._draw("share_quote", "ticker", language), self.random.choice(["EUR", "CNY", "GBP", "CHF"])
-        self.offer(self._named("share_quote")), self.offer(self._named("money_exchange"))
-        quote = self._step("share_quote", language, ticker=ticker)
-        money = self._step(
-            "money_exchange", language, amount=json.loads(quote.result)["price"], source="USD", target=target
-        )
-        ask = (
-            f"一股 {ticker.text} 合多少 {target}？" if zh else f"What does one share of {ticker.text} cost in {target}?"
-        )
-        return [
-            _ask(ask),
-            _calls(quote.call),
-            _told(quote.result),
-            _calls(money.call),
-            _told(money.result),
-            _say(money.answer),
-        ]
-
-    def _travel_time(self, zh: bool, language: str) -> list[Message]:
-        start, end, speed = (
-            self._draw("route_length", "origin", language),
-            self._draw("route_length", "target", language),
-            self.random.choice([60, 80, 90, 100, 120]),
-        )
-        self.offer(self._named("route_length")), self.offer(self._named("compute"))
-        road = self._step("route_length", language, origin=start, target=end)
-        hours = self._step("compute", language, expression=f"{json.loads(road.result)['km']} / {speed}")
-        ask = (
-            f"从{start.text}到{end.text}，以每小时 {speed} 公里行驶要几个小时？"
-            if zh
-            else f"How many hours does it take from {start.text} to {end.text} at {speed} km/h?"
-        )
-        say = f"大约需要 {hours.result} 小时。" if zh else f"It takes {hours.result} hours."
-        return [_ask(ask), _calls(road.call), _told(road.result), _calls(hours.call), _told(hours.result), _say(say)]
-
-    def _sum_then_root(self, zh: bool, language: str) -> list[Message]:
-        left, right = self._draw("plus", "left", language), self._draw("plus", "right", language)
-        self.offer(self._named("plus")), self.offer(self._named("square_root"))
-        total = self._step("plus", language, left=left, right=right)
-        root = self._step("square_root", language, x=json.loads(total.result))
-        value = self._value(root.result)
-        ask = (
-            f"先把 {left.text} 和 {right.text} 相加，再开平方。"
-            if zh
-            else f"Add {left.text} and {right.text}, then take the square root of the sum."
-        )
-        return [
-            _ask(ask),
-            _calls(total.call),
-            _told(total.result),
-            _calls(root.call),
-            _told(root.result),
-            _say(f"结果是 {value}。" if zh else f"The result is {value}."),
-        ]
-
-    def _root_sum(self, zh: bool, language: str) -> list[Message]:
-        left, right = self._draw("square_root", "x", language), self._draw("square_root", "x", language)
-        self.offer(self._named("square_root")), self.offer(self._named("plus"))
-        roots = [self._step("square_root", language, x=each) for each in (left, right)]
-        values = [self._value(root.result) for root in roots]
-        total = self._step("plus", language, left=values[0], right=values[1])
-        ask = (
-            f"{left.text} 的平方根加 {right.text} 的平方根是多少？"
-            if zh
-            else f"What do the square roots of {left.text} and {right.text} add up to?"
-        )
-        return [
-            _ask(ask),
-            *self._parallel(roots),
-            _calls(total.call),
-            _told(total.result),
-            _say(f"结果是 {total.result}。" if zh else f"They add up to {total.result}."),
-        ]
-
-    def _price_of_many(self, zh: bool, language: str) -> list[Message]:
-        item, count = self._draw("article_search", "query", language), self.random.randint(2, 12)
-        self.offer(self._named("article_search")), self.offer(self._named("times"))
-        price = self._step("article_search", language, query=item)
-        total = self._step("times", language, left=count, right=json.loads(price.result)["price"])
-        ask = f"{count} 个{item.text}一共多少钱？" if zh else f"What do {count} of the {item.text} cost together?"
-        return [
-            _ask(ask),
-            _calls(price.call),
-            _told(price.result),
-            _calls(total.call),
-            _told(total.result),
-            _say(f"一共 {total.result}。" if zh else f"Together they cost {total.result}."),
-        ]
-
-    def _warmer(self, zh: bool, language: str) -> list[Message]:
-        first, second = self._draw("weather_now", "city", language), self._draw("weather_now", "city", language)
-        if first == second:
-            raise Unfit
-        self.offer(self._named("weather_now")), self.offer(self._named("compute"))
-        both = [self._step("weather_now", language, city=city) for city in (first, second)]
-        here, there = (json.loads(use.result)["temperature"] for use in both)
-        sign = f"{here} - {there}" if there >= 0 else f"{here} - ({there})"
-        difference = self._step("compute", language, expression=sign)
-        ask = (
-            f"{first.text}比{second.text}高几度？"
-            if zh
-            else f"How many degrees warmer is {first.text} than {second.text}?"
-        )
-        say = f"温差是 {difference.result} 度。" if zh else f"The difference is {difference.result} degrees."
-        return [_ask(ask), *self._parallel(both), _calls(difference.call), _told(difference.result), _say(say)]
-
-    def _headline_translated(self, zh: bool, language: str) -> list[Message]:
-        subject, target = (
-            self._draw("headlines", "subject", language),
-            self._draw("translate_phrase", "language", language),
-        )
-        self.offer(self._named("headlines")), self.offer(self._named("translate_phrase"))
-        news = self._step("headlines", language, subject=subject)
-        translated = self._step("translate_phrase", language, text=json.loads(news.result)["headline"], language=target)
-        ask = (
-            f"把关于{subject.text}的最新标题翻译成{target.text}。"
-            if zh
-            else f"Translate the latest headline about {subject.text} into {target.text}."
-        )
-        return [
-            _ask(ask),
-            _calls(news.call),
-            _told(news.result),
-            _calls(translated.call),
-            _told(translated.result),
-            _say(translated.answer),
-        ]
-
-    def _hours_between(self, zh: bool, language: str) -> list[Message]:
-        start, end = self._draw("days_apart", "start", language), self._draw("days_apart", "end", language)
-        self.offer(self._named("days_apart")), self.offer(self._named("compute"))
-        days = self._step("days_apart", language, start=start, end=end)
-        hours = self._step("compute", language, expression=f"{json.loads(days.result)['days']} * 24")
-        ask = (
-            f"{start.text}到{end.text}之间有多少小时？"
-            if zh
-            else f"How many hours lie between {start.text} and {end.text}?"
-        )
-        return [
-            _ask(ask),
-            _calls(days.call),
-            _told(days.result),
-            _calls(hours.call),
-            _told(hours.result),
-            _say(f"共 {hours.result} 小时。" if zh else f"There are {hours.result} hours."),
-        ]
+    def draw(self, name: str, slot: str, language: str) -> Value:
+        """A value for a slot of a tool."""
+        return _BY_NAME[name].slots[slot][2].draw(self.random, language)
 
     @staticmethod
-    def _value(result: str) -> Any:
-        read = json.loads(result)
-        return read["root"] if isinstance(read, dict) else read
+    def different(first: Value, second: Value) -> None:
+        """Raises Unfit when two values are the same."""
+        if first == second:
+            raise Unfit
 
     def mistake(self, language: str) -> Conversation:
         """A wrong call, the executor's own words about it, the right call. The wrong one is not learnt."""
@@ -658,7 +444,7 @@ class Maker:
         if not names or language not in ("en", "zh"):
             raise Unfit
         name = self.random.choice(names)
-        self.offer(self._named(name))
+        self.offer(_BY_NAME[name])
         question, answer = sentences.UNCLEAR[name][language]
         return Conversation("unclear", language, [_ask(question), _say(answer)])
 

@@ -197,8 +197,9 @@ QUESTIONS = [
 def offered(index: int) -> list[Tool]:
     """The tools that question ``index`` is asked with: its own among two to four others, in an order of its own."""
     own = next(place for place, tool in enumerate(TOOLS) if tool.name == QUESTIONS[index][2])
-    others = [(own + 3 + 5 * step + index) % len(TOOLS) for step in range(2 + index % 3)]
-    chosen = sorted({own, *others}, key=lambda place: (place * 7 + index) % len(TOOLS))
+    rest = [place for place in range(len(TOOLS)) if place != own]
+    others = [rest[(index * 7 + 5 * step) % len(rest)] for step in range(2 + index % 3)]
+    chosen = sorted([own, *others], key=lambda place: (place * 7 + index) % len(TOOLS))
     return [TOOLS[place] for place in chosen]
 
 

@@ -116,14 +116,26 @@ THANKS = {
     "es": [("¡Gracias!", "¡De nada!")], "fr": [("Merci !", "Avec plaisir !")], "de": [("Danke!", "Gern geschehen!")],
 }  # fmt: skip
 
-AGAIN = {"en": ["And {value}?", "What about {value}?", "Now the same for {value}."], "zh": ["那{value}呢？"], "es": ["¿Y {value}?"], "fr": ["Et {value} ?"], "de": ["Und {value}?"]}
+AGAIN = {
+    "en": ["And {value}?", "What about {value}?", "Now the same for {value}."],
+    "zh": ["那{value}呢？"],
+    "es": ["¿Y {value}?"],
+    "fr": ["Et {value} ?"],
+    "de": ["Und {value}?"],
+}
 
-AND_THEN = {"en": ["{first} {second}", "{first} Also: {then}", "{first} And {then}", "Two things. {first} {second}"], "zh": ["{first}{second}", "{first}另外，{second}"]}
+AND_THEN = {
+    "en": ["{first} {second}", "{first} Also: {then}", "{first} And {then}", "Two things. {first} {second}"],
+    "zh": ["{first}{second}", "{first}另外，{second}"],
+}
 IN_FRONT = {
     "en": ["Please help me. ", "Hi! ", "I'm planning my week. ", "I need this for a report. ", "Could you help? ", "Quick question: ", "My colleague asked me this. ", "Hey, ", "For my homework: ", "I was reading something and got curious. "],
     "zh": ["请问，", "你好，", "麻烦帮个忙，", "我在写报告，"],
 }  # fmt: skip
-BEHIND = {"en": [" Thanks.", " Please be quick.", " I would appreciate it.", " Use the tools you have."], "zh": ["谢谢。"]}
+BEHIND = {
+    "en": [" Thanks.", " Please be quick.", " I would appreciate it.", " Use the tools you have."],
+    "zh": ["谢谢。"],
+}
 
 SYSTEMS = (
     "You are a helpful assistant.", "You are a helpful assistant. Answer in one short sentence.", "Answer in the language of the question.",

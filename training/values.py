@@ -166,7 +166,20 @@ def joined(texts: list[str], language: str) -> str:
     return f"{', '.join(texts[:-1])} {last} {texts[-1]}"
 
 
-_MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
+_MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 
 
 def date() -> Kind:
@@ -275,7 +288,14 @@ FILE = words(
 )  # fmt: skip
 FOLDER = words("/home/lee/docs", "src", "/var/data", "projects/blue", "/tmp/out", "music", "photos/2025")
 COUNTRY = words(
-    "Portugal|葡萄牙", "Kenya|肯尼亚", "Chile|智利", "Vietnam|越南", "Canada|加拿大", "Egypt|埃及", "Norway|挪威", "Brazil|巴西"
+    "Portugal|葡萄牙",
+    "Kenya|肯尼亚",
+    "Chile|智利",
+    "Vietnam|越南",
+    "Canada|加拿大",
+    "Egypt|埃及",
+    "Norway|挪威",
+    "Brazil|巴西",
 )
 TICKER = words("ACME", "NVRX", "TLQ", "ORBT", "ZENK", "MPLX")
 ROOM = words("kitchen|厨房", "living room|客厅", "bedroom|卧室", "hallway|走廊", "office|书房", "garage|车库")
