@@ -18,8 +18,6 @@ from qwen_tools.executor import execute
 from qwen_tools.messages import ToolCall
 from qwen_tools.tool_sources import load
 
-pytest.importorskip("mcp.client")
-
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 
 
@@ -216,6 +214,21 @@ def test_a_broken_schema_is_said(tmp_path):
     with pytest.raises(UserError, match="'do' has a broken schema"):
         load(config(tmp_path, odd=by_hand(tmp_path, "pass", {"type": "object", "properties": {"a": {"type": 7}}})))
     mcp.close()
+
+
+def test_servers_of_one_name_in_two_files_are_two(tmp_path):
+    paths = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        paths.append(config(tmp_path / name, s=by_hand(tmp_path / name, f"answer(request, {answered(name)})")))
+    toolbox = load(paths)
+    assert toolbox.names() == ["s__do", "s2__do"]
+    assert [call(toolbox, name).content for name in toolbox.names()] == ["a", "b"]
+    mcp.close()
+
+
+def answered(text: str) -> dict:
+    return {"content": [{"type": "text", "text": text}]}
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,13 @@ def test_a_link_that_is_put_in_after_the_check_is_refused(root, monkeypatch):
     with pytest.raises(ValueError, match="课程"):
         inside.write_text(found, folder.Text("x", "utf-8", "\n"))
     assert (target / "大纲.md").read_text() == "the secret"
+    found = inside.find("notes.txt")
+    (root / "notes.txt").unlink()
+    (root / "notes.txt").symlink_to(root.parent / "secret.txt")
+    with pytest.raises(ValueError, match="it is a link"):
+        inside.read_bytes(found)
+    with pytest.raises(ValueError, match="not a file"):
+        inside.write_text(found, folder.Text("x", "utf-8", "\n"))
 
 
 def test_searching(files, root):
@@ -171,6 +178,8 @@ def test_searching(files, root):
     assert use(files, "search_files", query="TWO").content == "dos.txt:2: two\nnotes.txt:2: two"
     assert use(files, "search_files", query="大纲", path="课程").content.split("\n")[0] == "课程/大纲.md"
     assert "nothing has" in use(files, "search_files", query="没有").content
+    assert "no folder" in use(files, "search_files", query="x", path="none").content
+    assert not use(files, "search_files", query=" ").ok
     (root / "many.txt").write_text("word\n" * 1000)
     many = use(files, "search_files", query="word").content.split("\n")
     assert len(many) == 41
@@ -594,6 +603,12 @@ def test_a_redirect_to_a_private_address_is_refused(site_url, monkeypatch):
     )
     with pytest.raises(ValueError, match=r"127\.0\.0\.2, an address that is not public"):
         web.fetch(f"{site_url}/in")
+
+
+def test_what_is_around_a_page_is_left_out_but_never_all_of_it():
+    assert web.html_to_text("<nav>menu</nav><p>text<footer>us</footer>") == "text"
+    assert web.html_to_text("<nav>menu<p>text") == "menu\n\ntext"
+    assert web.html_to_text("<svg><svg>x</svg>y</svg>z<script>'</nav>'</script>") == "z"
 
 
 @given(st.text(st.sampled_from("<>/ap div\n&amp;script\"'=!-中"), max_size=80))

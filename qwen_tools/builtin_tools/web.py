@@ -220,34 +220,41 @@ def _decoded(body: bytes, declared: str | None) -> str:
 
 def html_to_text(html: str) -> str:
     """What a reader sees of a page: headings and list items marked as in Markdown, links without their addresses."""
-    reader = _Reader()
-    reader.feed(html)
-    reader.close()
-    text = "".join(reader.pieces)
+    # Where nothing is left, the page is wrapped in what is left out, or does not close it.
+    text = _read(html, _UNSEEN | _AROUND) or _read(html, _UNSEEN)
     text = re.sub(r"[ \t\r\f\v\u00a0]+", " ", text)
     text = re.sub(r" ?\n(?: ?\n)+ ?", "\n\n", re.sub(r" ?\n ?", "\n", text)).strip()
     return text.translate({mark: space for space, mark in _KEPT.items()})
 
 
+def _read(html: str, unseen: frozenset[str]) -> str:
+    reader = _Reader(unseen)
+    reader.feed(html)
+    reader.close()
+    return "".join(reader.pieces).strip()
+
+
 # White space in <pre>, while that of all the rest is thrown together: two code points that no text has.
 _KEPT = {ord(" "): 0xFDD0, ord("\n"): 0xFDD1}
-_UNSEEN = {"script", "style", "noscript", "template", "svg", "iframe", "object", "nav", "footer"}
+_UNSEEN = frozenset({"script", "style", "noscript", "template", "svg", "iframe", "object"})
+_AROUND = frozenset({"nav", "footer"})
 _BLOCKS = {"p", "div", "section", "article", "main", "header", "aside", "ul", "ol", "table", "blockquote", "pre", "dl",
            "figure", "title", "body"}  # fmt: skip
 _LINES = {"br", "tr", "dt", "dd", "figcaption", "option"}
 
 
 class _Reader(HTMLParser):
-    def __init__(self) -> None:
+    def __init__(self, unseen: frozenset[str]) -> None:
         super().__init__(convert_charrefs=True)
         self.pieces: list[str] = []
-        self._unseen: list[str] = []
+        self._hides = unseen
+        self._unseen: list[str] = []  # the open elements that are left out: the first, and those of its name in it
         self._pre = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - HTMLParser's
         if self._unseen:
             self._unseen += [tag] if tag == self._unseen[0] else []
-        elif tag in _UNSEEN:
+        elif tag in self._hides:
             self._unseen.append(tag)
         else:
             self._pre += tag == "pre"
