@@ -313,9 +313,16 @@ class _Connection:
             reason = "its answer is not what the protocol says"
         else:
             reason = " ".join(str(error).split())[:300] or type(error).__name__
-        self._log.seek(0)
-        said = [line for line in self._log.read()[-2000:].splitlines() if line.strip()]
-        return f"{reason} (it wrote: {said[-1].strip()[:200]})" if said and self.server.command else reason
+        said = self._last_line()
+        return f"{reason} (it wrote: {said})" if said else reason
+
+    def _last_line(self) -> str:
+        """What the server wrote last on stderr."""
+        if not hasattr(os, "pread"):  # not on Windows, and to seek would move the server's own place in the file
+            return ""
+        file = self._log.fileno()
+        end = os.pread(file, 2000, max(0, os.fstat(file).st_size - 2000)).decode("utf-8", "replace")
+        return next((line.strip()[:200] for line in reversed(end.splitlines()) if line.strip()), "")
 
 
 @contextlib.asynccontextmanager
