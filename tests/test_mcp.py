@@ -195,6 +195,8 @@ def test_a_malformed_answer_is_a_result(tmp_path, called, said):
     ("server", "said"),
     [
         ({"command": "/nowhere/at/all"}, "no program '/nowhere/at/all'"),
+        ({"command": sys.executable, "cwd": "/nowhere/at/all"}, "no folder '/nowhere/at/all'"),
+        ({"command": str(Path(__file__))}, "Permission denied"),
         ({"url": "http://127.0.0.1:9/mcp"}, "connect"),
         ("sys.stderr.write('missing key\\n'); sys.exit(2)", r"has gone \(it wrote: missing key\)"),
         ("time.sleep(100)", "did not answer within 1 seconds"),
