@@ -143,13 +143,18 @@ def _get(parts: SplitResult, private: bool, deadline: float) -> tuple[int, http.
     host = _ascii(parts.hostname or "")
     secure = parts.scheme == "https"
     port = parts.port or (443 if secure else 80)
-    raw = _connected(host, port, private, deadline)
+    stream = _connected(host, port, private, deadline)
     # Time-outs are of single reads; a server that sends a byte now and then is cut off by this.
-    watch = threading.Timer(max(0.0, deadline - time.monotonic()), lambda: _shut(raw))
+    watch = threading.Timer(max(0.0, deadline - time.monotonic()), lambda: _shut(stream))
     watch.daemon = True
     watch.start()
     try:
-        stream = ssl.create_default_context().wrap_socket(raw, server_hostname=host) if secure else raw
+        if secure:
+            wrapped = ssl.create_default_context().wrap_socket(
+                stream, server_hostname=host, do_handshake_on_connect=False
+            )
+            stream = wrapped  # which has taken the connection over
+            wrapped.do_handshake()
         connection = http.client.HTTPConnection(host, port)
         connection.sock = stream
         # What is no ASCII is quoted, and what is quoted already stays.
@@ -177,7 +182,7 @@ def _get(parts: SplitResult, private: bool, deadline: float) -> tuple[int, http.
         raise ValueError(f"{host} cannot be read: {' '.join(str(error).split()) or type(error).__name__}") from None
     finally:
         watch.cancel()
-        raw.close()
+        stream.close()
 
 
 def _shut(connection: socket.socket) -> None:
