@@ -21,6 +21,12 @@ from qwen_tools.tool_sources import load
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 
 
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch):
+    """The SDK gives a server two seconds to leave by itself; the last test leaves it at that."""
+    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.3)
+
+
 def config(folder: Path, **servers: dict) -> str:
     path = folder / "servers.json"
     path.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
