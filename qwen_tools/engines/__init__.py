@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from ..events import Usage
 from ..guide import Guide
+from ..models import Progress
 from ..prompt import Prompt
 from ..template import TemplatePrompt
 
@@ -70,8 +71,16 @@ class Engine(Protocol):
         """
 
 
-def open_engine(model: str | None, *, family: str | None = None, device: str = "auto", dtype: str = "auto") -> Engine:
-    """The engine for what the user named: see ``models`` for the names, and ``scripted:FILE``.
+def open_engine(
+    model: str | None,
+    *,
+    family: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    progress: Progress | None = None,
+) -> Engine:
+    """The engine for what the user named: see ``models`` for the names, and ``scripted:FILE``. ``progress`` is told
+    how a model is made ready, where that takes long.
 
     Raises UserError: code 3 when the model is not to be had, 2 when the name makes no sense.
     """
@@ -83,7 +92,7 @@ def open_engine(model: str | None, *, family: str | None = None, device: str = "
     from .. import models
 
     source = models.resolve(model)
-    folder = models.prepare(source)
+    folder = models.prepare(source, progress)
     from .transformers import load
 
     return load(folder, name=source.name, family=family, device=device, dtype=dtype)
