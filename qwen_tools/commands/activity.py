@@ -23,21 +23,21 @@ class Activity:
     """``start`` it when the cursor is at the beginning of a line, and ``stop`` it before anything is written."""
 
     def __init__(self) -> None:
-        self._what = ""
+        self.what = ""  # may be changed while it goes on
         self._since = 0.0
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def start(self, what: str) -> None:
-        """Say ``what`` from now on; the time counts from here."""
+    def start(self, what: str, since: float | None = None) -> None:
+        """Say ``what`` from now on; the time counts from here, or from a time of ``time.monotonic``."""
         self.stop()
-        self._what, self._since = what, time.monotonic()
+        self.what, self._since = what, time.monotonic() if since is None else since
         self._run()
 
     def stop(self) -> None:
         """Take the line away."""
         self._halt()
-        self._what = ""
+        self.what = ""
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -46,7 +46,7 @@ class Activity:
         try:
             yield
         finally:
-            if self._what:
+            if self.what:
                 self._since = time.monotonic()
                 self._run()
 
@@ -70,7 +70,7 @@ class Activity:
         stream = sys.stderr
         with contextlib.suppress(OSError, ValueError):
             for frame in itertools.cycle(_FRAMES):
-                line = fitted(f"{frame} {self._what} {time.monotonic() - self._since:.0f} s", columns() - 1)
+                line = fitted(f"{frame} {self.what} {time.monotonic() - self._since:.0f} s", columns() - 1)
                 stream.write(f"\r\x1b[K{style(line, '2')}")
                 stream.flush()
                 if self._over.wait(_EVERY):

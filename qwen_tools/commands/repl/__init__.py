@@ -45,13 +45,18 @@ class Repl:
         self._screen, self._activity = screen, activity
         self._loading = Loading(model, lambda progress: load(None, progress))
         self._conversation: Conversation | None = None
+        self._fatal: Exception | None = None
         self._stopped = False  # the last answer was stopped by Ctrl-C
 
     @property
     def conversation(self) -> Conversation:
-        """The conversation, as soon as the model is there."""
+        """The conversation, as soon as the model is there. Without one there is nothing to stay for."""
         if self._conversation is None:
-            self._conversation = self._begin(self._loading.wait(self._activity))
+            try:
+                self._conversation = self._begin(self._loading.wait(self._activity))
+            except Exception as error:
+                self._fatal = error
+                raise
         return self._conversation
 
     def run(self) -> int:
@@ -76,7 +81,7 @@ class Repl:
             except EOFError:
                 return 0
             except UserError as error:
-                if error is self._loading.error:
+                if error is self._fatal:
                     raise
                 say(style(paragraph(str(error)), "33"))
             except KeyboardInterrupt:

@@ -125,15 +125,16 @@ class LineEditor:
         """See Editor."""
         self._session.history.append_string(text)
 
-    def _right(self) -> str:
-        """What stands at the right of the prompt. An error ends the prompt, which raises it."""
+    def _right(self) -> Any:
+        """What stands at the right of the prompt, until it is sent. An error ends the prompt, which raises it."""
+        app = self._session.app
+        if app.is_done:
+            return []
         try:
-            return self._status()
+            return [("fg:ansibrightblack", self._status())]
         except Exception as error:  # noqa: BLE001 - handed on
-            app = self._session.app
-            if not app.is_done:
-                app.exit(exception=error)
-            return ""
+            app.exit(exception=error)
+            return []
 
 
 def _output(stream: TextIO) -> Any:

@@ -33,27 +33,29 @@ class Loading:
         threading.Thread(target=work, name="loading", daemon=True).start()
 
     def status(self) -> str:
-        """What is being done, or nothing when all is done. Raises what loading raised."""
+        """What is being done and for how long, or nothing when all is done. Raises what loading raised."""
         if self._done.is_set():
             if self.error:
                 raise self.error
             return ""
-        share = f" {self._share:.0%}" if self._share else ""
-        return f"{self._doing or f'loading {self._name}'}{share} {time.monotonic() - self._since:.0f} s"
+        return f"{self._what()} {time.monotonic() - self._since:.0f} s"
 
     def wait(self, activity: Activity) -> Engine:
         """The engine, as soon as it is there. Raises what loading raised."""
         if not self._done.is_set():
-            activity.start(f"loading {self._name}")
+            activity.start(self._what(), self._since)
             try:
                 # In short waits: a single long one would not hear Ctrl-C on every system.
                 while not self._done.wait(0.1):
-                    pass
+                    activity.what = self._what()
             finally:
                 activity.stop()
         if self.error or self._engine is None:
             raise self.error or RuntimeError("no engine")
         return self._engine
+
+    def _what(self) -> str:
+        return f"{self._doing} {self._share:.0%}" if self._doing else f"loading {self._name}"
 
     def _progress(self, doing: str, share: float) -> None:
         self._doing, self._share = (doing, share) if share < 1 else ("", 0.0)

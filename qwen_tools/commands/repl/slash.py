@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import tempfile
 import types
 import typing
@@ -122,10 +123,8 @@ def _prompt(repl: Repl, argument: str) -> None:
             raise UserError("/prompt --ids needs a model with a tokenizer")
         lines = ids_view(prompt.segments, tokenizer)
     elif argument == "--table":
-        lines = table_view(prompt.segments, tokenizer)
+        lines = (fitted(line, columns()) for line in table_view(prompt.segments, tokenizer))
     elif not argument:
-        import sys
-
         lines = iter([text_view(prompt.segments, colours(sys.stderr))])
     else:
         raise UserError(f"usage: {COMMANDS['/prompt'].usage}")
@@ -319,6 +318,7 @@ def _save(repl: Repl, argument: str) -> None:
 def _load(repl: Repl, argument: str) -> None:
     if not argument:
         raise UserError(f"usage: {COMMANDS['/load'].usage}")
+    repl.approval.forget()
     repl.conversation.resume(Path(argument).expanduser() if argument.endswith(".jsonl") else sessions.find(argument))
     count = len(repl.conversation.messages)
     say(f"{count} message{'s' if count != 1 else ''}; the conversation goes on")
