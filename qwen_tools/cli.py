@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from . import config
+from .commands.config import CONFIGURED, known_flags
+from .commands.terminal import say, visible
 from .errors import UserError
 
 # One row a command: its name, and the line that --help shows without importing it.
@@ -20,6 +23,8 @@ COMMANDS = {
     "chat": "talk to a model that can use tools",
     "render": "show the exact raw prompt of a conversation",
     "parse": "read a model's raw answer and say what is in it",
+    "logs": "list the conversations that were kept, search in them, show one",
+    "config": "show the settings, and where each value comes from",
     "models": "list the models on this machine, or remove one",
 }
 
@@ -37,20 +42,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     chosen = next((word for word in arguments if not word.startswith("-")), None)
     modules: dict[str, Any] = {}
+    own: dict[str, config.Flag] = {}
     for name, line in COMMANDS.items():
         subparser = commands.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
         if name == chosen:
             modules[name] = import_module(f".commands.{name}", __package__)
             modules[name].configure(subparser)
+        if name == chosen and name in CONFIGURED:
+            own = config.flags(subparser)
+            config.defer(own.values())
     args = parser.parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A model may write half a surrogate pair, a terminal may know ASCII alone: neither is worth a crash.
             stream.reconfigure(errors="backslashreplace")
     try:
+        if args.command in CONFIGURED:
+            for notice in config.fill(args, own, known_flags()):
+                say(f"qwen_tools: {visible(notice)}")
         return int(modules[args.command].run(args))
     except UserError as error:
-        print(f"qwen_tools: {error}", file=sys.stderr)
+        # It may quote what a file or a model holds.
+        say(f"qwen_tools: {visible(str(error))}")
         return error.code
     except KeyboardInterrupt:
         return 130

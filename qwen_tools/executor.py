@@ -127,6 +127,7 @@ class Execution:
         self._done = threading.Event()
         self._outcome: tuple[str, BaseException | None, float] | None = None
         self._cancel: Callable[[], object] | None = None
+        self._stopped = False
         context = contextvars.copy_context()
         threading.Thread(target=context.run, args=(self._work,), name="tool", daemon=True).start()
 
@@ -184,6 +185,8 @@ class Execution:
         task = asyncio.ensure_future(value)
         loop = asyncio.get_running_loop()
         self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+        if self._stopped:  # before there was anything to cancel
+            task.cancel()
         finished, _ = await asyncio.wait({task}, timeout=self._started + self._timeout - time.monotonic())
         if not finished:
             raise _TimeUpError  # asyncio.run cancels what is left
@@ -191,6 +194,7 @@ class Execution:
 
     def _stop(self) -> None:
         """Cancel an async function. Nothing where it is at its end."""
+        self._stopped = True
         with contextlib.suppress(RuntimeError):  # its loop is closed
             if self._cancel:
                 self._cancel()

@@ -47,10 +47,11 @@ class Session:
         from filelock import FileLock, Timeout
 
         self.path = path
-        self._held: list[dict[str, Any]] = []
+        self._waiting: list[dict[str, Any]] = []
         locks = path.parent / ".locks"
         try:
-            locks.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for each in (path.parent, locks):
+                each.mkdir(parents=True, exist_ok=True, mode=0o700)
             # Not the file itself: some systems let nobody read what is locked.
             self._lock = FileLock(locks / f"{path.stem}.lock", mode=0o600, thread_local=False)
             self._lock.acquire(timeout=0)
@@ -95,36 +96,41 @@ class Session:
         self._lock.release()
 
     def about(self, model: str, family: str) -> None:
-        """Say who answers from here on."""
-        self._write([{"model": model, "family": family}], said=False)
+        """Say who answers from here on; it is written with the next message."""
+        self._waiting.append(_dated({"model": model, "family": family}))
 
     def add(self, messages: Iterable[Message]) -> None:
-        """Append messages; they are on disk when this returns. Raises UserError where they cannot be written."""
+        """Append messages; they are on disk when this returns, but for a system text that nobody has followed by a
+        word. Raises UserError where they cannot be written.
+        """
         for message in messages:
-            self._write([_to_json(message)], said=message.role != "system")
+            self._waiting.append(_dated(_to_json(message)))
+            if message.role != "system" or self.path.exists():
+                self._write()
 
     def failed(self, message: Message, error: str) -> None:
         """Log a user's line whose turn failed."""
-        self._write([{"failed": _to_json(message), "error": error}])
+        self._waiting.append(_dated({"failed": _to_json(message), "error": error}))
+        self._write()
 
     def rewind(self, count: int) -> None:
         """Leave only the first ``count`` messages in the conversation; the log keeps all."""
-        self._write([{"rewind": count}], said=False)
+        self._waiting.append(_dated({"rewind": count}))
+        self._write()
 
-    def _write(self, records: list[dict[str, Any]], said: bool = True) -> None:
-        """Append records with the time; those that nobody said wait until there is a file."""
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self._held += [{**record, "time": now} for record in records]
-        if not said and not self.path.exists():
-            return
+    def _write(self) -> None:
         # Half a surrogate pair, which a model may write, must not cost the conversation; json.loads reads it back.
-        data = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in self._held)
+        data = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in self._waiting)
         try:
             with _ctrl_c_waits():
                 _append(self.path, data.encode("utf-8", "surrogatepass"))
-                self._held = []
+                self._waiting = []
         except OSError as error:
             raise _unwritable(self.path, error) from error
+
+
+def _dated(record: dict[str, Any]) -> dict[str, Any]:
+    return {**record, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
 
 
 @contextlib.contextmanager

@@ -34,6 +34,8 @@ LAYERS = [
     "engines",
     "loop",
     "session",
+    "session_index",
+    "config",
     "builtin_tools",
     "commands",
     "cli",

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
+import threading
 import time
 
+import hypothesis
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from qwen_tools import Message, Tool, parse, render, run, turn
 from qwen_tools import events as ev
@@ -335,3 +341,232 @@ def test_messages_may_be_openai_style_dicts():
     list(run(engine, history, (ADD,)))
     assert engine.prompts[0] == render(as_messages(history), (ADD,), "qwen2.5")
     assert parse("It is 3.").content == "It is 3."
+
+
+# ---- calls side by side
+
+
+def reader(name: str, function) -> Tool:
+    return Tool(name, "Reads.", {}, function, read_only=True)
+
+
+def order(events) -> list[str]:
+    """Starts and ends of calls by number: +0 +1 -0 -1."""
+    signs = {ev.ToolStart: "+", ev.ToolEnd: "-"}
+    return [f"{signs[type(event)]}{event.index}" for event in events if type(event) in signs]
+
+
+def test_calls_that_only_read_run_side_by_side_and_answer_in_call_order():
+    both = threading.Barrier(2, timeout=10)  # nobody passes alone
+    second_ended = threading.Event()
+
+    def first():
+        both.wait()
+        return f"first, after the second: {second_ended.wait(10)}"
+
+    def second():
+        both.wait()
+        second_ended.set()
+        return "second"
+
+    tools = (reader("first", first), reader("second", second))
+    _, events, added = play([call("first") + call("second"), "ok"], tools)
+    assert results(added) == ["first, after the second: True", "second"]
+    assert order(events) == ["+0", "+1", "-0", "-1"]
+
+
+def test_a_call_that_does_more_than_read_runs_alone_and_in_its_place():
+    running, beside = set(), []
+
+    def tool(name, read_only):
+        def work():
+            running.add(name)
+            time.sleep(0.05)
+            beside.append((name, set(running) - {name}))
+            running.discard(name)
+            return name
+
+        return Tool(name, "Works.", {}, work, read_only)
+
+    tools = [tool(name, name.startswith("r")) for name in ("r1", "r2", "w1", "w2", "r3", "r4")]
+    _, events, added = play(
+        [call("r1") + call("r2") + call("w1") + call("w2") + call("r3") + call("r4"), "ok"],
+        tools,
+        approve=lambda *_: True,
+    )
+    assert results(added) == ["r1", "r2", "w1", "w2", "r3", "r4"]
+    assert order(events) == ["+0", "+1", "-0", "-1", "+2", "-2", "+3", "-3", "+4", "+5", "-4", "-5"]
+    alone = {name: others for name, others in beside if name.startswith("w")}
+    assert alone == {"w1": set(), "w2": set()}
+    assert {name for name, _ in beside[:2]} == {"r1", "r2"}
+
+
+def test_no_more_than_a_few_run_at_once():
+    lock, now, most = threading.Lock(), [], []
+
+    def look(number: int):
+        with lock:
+            now.append(number)
+            most.append(len(now))
+        time.sleep(0.02)
+        with lock:
+            now.remove(number)
+        return number
+
+    tool = Tool("look", "Look.", schema(number={"type": "integer"}), look, read_only=True)
+    _, events, added = play(["".join(call("look", number=number) for number in range(30)), "ok"], (tool,))
+    assert results(added) == [str(number) for number in range(30)]
+    assert 2 <= max(most) <= 8
+    starts = [event.index for event in events if isinstance(event, ev.ToolStart)]
+    assert starts == list(range(30))
+
+
+def test_questions_are_asked_one_at_a_time_in_call_order():
+    asked = []
+
+    def approve(call, tool):
+        asked.append(call.arguments["text"])
+        time.sleep(0.01)
+        return call.arguments["text"] != "b"
+
+    answer = "".join(call(name, text=text) for name, text in zip(["echo", "send", "send", "echo"], "abcd", strict=True))
+    _, _, added = play([answer, "ok"], approve=approve)
+    assert asked == ["a", "b", "c", "d"]
+    assert [content if content[0] != "{" else error_kind(content) for content in results(added)] == [
+        "a",
+        "denied",
+        "sent",
+        "d",
+    ]
+
+
+def test_the_same_call_twice_in_an_answer_runs_once():
+    ran = []
+    tool = reader("look", lambda: ran.append(1) or "seen")
+    _, _, added = play([call("look") + call("look"), "ok"], (tool,))
+    assert (ran, results(added)[0], error_kind(results(added)[1])) == ([1], "seen", "repeated")
+
+
+calls_of_any_kind = st.lists(
+    st.sampled_from(
+        [
+            call("add", a=1, b=2),
+            call("add", a=2, b=2),
+            call("echo", text="x"),
+            call("break_down"),
+            call("send", text="y"),
+            call("send", text="z"),
+            call("nope"),
+            call("add", a=1),
+            '<tool_call>\n{"name": }\n</tool_call>',
+        ]
+    ),
+    min_size=1,
+    max_size=14,
+)
+
+
+@hypothesis.settings(max_examples=40, deadline=None)
+@given(calls_of_any_kind)
+def test_side_by_side_gives_what_one_after_the_other_gives(calls):
+    def approve(call, tool):
+        return call.arguments.get("text") != "z"
+
+    _, events, added = play(["\n".join(calls), "ok"], approve=approve)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("qwen_tools.loop._SIDE_BY_SIDE", 1)
+        _, one_by_one, expected = play(["\n".join(calls), "ok"], approve=approve)
+    assert added == expected
+    assert order(one_by_one) == [sign + str(index) for index in range(len(calls)) for sign in "+-"]
+    assert sorted(order(events)) == sorted(order(one_by_one))
+    for sign in "+-":
+        assert [each for each in order(events) if each[0] == sign] == [f"{sign}{index}" for index in range(len(calls))]
+
+
+def test_an_interruption_at_any_event_gives_every_call_one_result():
+    answer = (
+        call("add", a=1, b=2) + call("echo", text="x") + call("send", text="y") + call("add", a=3, b=4) + call("nope")
+    )
+
+    def script():
+        return run(
+            ScriptedEngine([answer, "Done."]), [Message("user", "Go.")], (ADD, ECHO, SEND), approve=lambda *_: True
+        )
+
+    for number in range(1, len(list(script()))):
+        seen = interrupt_at(script(), number)
+        said = order(seen)
+        ends = [each for each in said if each[0] == "-"]
+        messages = [event.message for event in seen if isinstance(event, ev.MessageAdded)]
+        count = len(messages[0].calls) if messages else 0  # those that the answer held when it was cut
+        assert ends == [f"-{index}" for index in range(count)], number
+        for index in range(count):
+            assert said.count(f"+{index}") <= 1
+            if f"+{index}" in said:
+                assert said.index(f"+{index}") < said.index(f"-{index}")
+        assert sum(message.role == "tool" for message in messages) == len(ends)
+        assert isinstance(seen[-1], ev.Done)
+
+
+def test_ctrl_c_stops_all_that_run_and_keeps_what_had_ended():
+    cancelled = []
+
+    async def wait(number: int):
+        try:
+            await asyncio.sleep(30)
+        finally:
+            cancelled.append(number)
+
+    slow = Tool("wait", "Wait.", schema(number={"type": "integer"}), wait, read_only=True)
+    stuck = reader("stuck", threading.Event().wait)
+    quick = reader("quick", lambda: "quick")
+    answer = call("wait", number=1) + call("wait", number=2) + call("quick") + call("stuck")
+    events = run(ScriptedEngine([answer]), [Message("user", "Go.")], (slow, stuck, quick))
+    seen = []
+    started = time.monotonic()
+    timer = threading.Timer(0.5, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    seen.extend(events)
+    assert time.monotonic() - started < 5
+    contents = [event.content for event in seen if isinstance(event, ev.ToolEnd)]
+    assert [content if content[0] != "{" else error_kind(content) for content in contents] == [
+        "interrupted",
+        "interrupted",
+        "quick",
+        "interrupted",
+    ]
+    assert seen[-1].reason == "interrupted"
+    deadline = time.monotonic() + 5
+    while len(cancelled) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert sorted(cancelled) == [1, 2]
+
+
+def test_a_caller_that_goes_away_stops_what_runs():
+    cancelled = threading.Event()
+
+    async def wait():
+        try:
+            await asyncio.sleep(30)
+        finally:
+            cancelled.set()
+
+    tools = (reader("wait", wait), ECHO)
+    events = run(ScriptedEngine([call("echo", text="x") + call("wait")]), [Message("user", "Go.")], tools)
+    for event in events:
+        if isinstance(event, ev.ToolEnd):
+            break
+    time.sleep(0.2)  # until the task is there to be cancelled
+    events.close()
+    assert cancelled.wait(5)
+
+
+def test_a_long_result_is_whole_in_the_message_and_in_no_prompt():
+    tool = reader("dump", lambda: "a" * 9000 + "b" * 9000)
+    engine, _, added = play([call("dump"), "Long."], (tool,))
+    answer = next(message for message in added if message.role == "tool")
+    assert answer.full == "a" * 9000 + "b" * 9000
+    assert "a" * 9000 not in engine.prompts[1]
+    assert "full" not in answer.to_dict()
+    _, _, added = play([call("echo", text="short"), "ok"])
+    assert next(message.full for message in added if message.role == "tool") == ""

@@ -12,7 +12,6 @@ import json
 import sys
 import time
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from .. import events as ev
@@ -23,13 +22,13 @@ from ..errors import UserError
 from ..families import read_options
 from ..messages import as_dicts
 from ..models import Progress
-from ..session import latest, path_of
+from ..session import Session, latest, path_of
 from ..template import template_difference
 from .activity import Activity
 from .conversation import Asking, Conversation
 from .question import person
 from .screen import THINKING, Screen
-from .terminal import say
+from .terminal import positive, say
 
 EXIT_CODES = {"stop": 0, "length": 1, "max_rounds": 1, "insisted": 1, "interrupted": 130}
 
@@ -54,9 +53,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     asking.add_argument("--tool-choice", default="auto", help="auto, none, required or the name of a tool")
     asking.add_argument("--guide", choices=("on", "off"), default="on", help="a grammar keeps calls valid (default on)")
     asking.add_argument("--salvage", action="store_true", help="also read calls that are not in tags")
-    asking.add_argument("--max-rounds", type=_positive, default=8, help="answers at most to a question (default 8)")
+    asking.add_argument("--max-rounds", type=positive, default=8, help="answers at most to a question (default 8)")
     asking.add_argument(
-        "--max-new-tokens", type=_positive, default=1024, help="tokens at most in one answer (default 1024)"
+        "--max-new-tokens", type=positive, default=1024, help="tokens at most in one answer (default 1024)"
     )
     asking.add_argument(
         "--option",
@@ -106,20 +105,13 @@ def run(args: argparse.Namespace) -> int:
     asking = _asking(args)
     activity = Activity()
     approval = Approval(args.approve, person(activity))
-    before = _session_before(args)
+    session = _session(args)  # before the model is loaded, which takes longer than an error should
 
     def load(name: str | None, progress: Progress | None = None) -> Engine:
         return _open(args, name or args.model, asking.options, progress)
 
     def begin(engine: Engine) -> Conversation:
-        conversation = Conversation(engine, tools, asking, approval, keep=not args.no_log)
-        if before:
-            conversation.resume(before)
-            if args.system is not None:
-                conversation.set_system(args.system)
-        else:
-            conversation.clear(args.session)
-        return conversation
+        return Conversation(engine, tools, asking, approval, session)
 
     screen = Screen(activity, thinking=args.thinking, verbose=args.verbose)
     # stdout is the answer: what a tool prints goes to stderr.
@@ -128,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
             from .repl import Repl
 
             name = args.model or "embedded"
-            return Repl(name, load, begin, tools, approval, screen, activity, keep=not args.no_log).run()
+            return Repl(name, load, begin, tools, approval, screen, activity, keep=session is not None).run()
         conversation = begin(load(None))
         if args.events:
             done = conversation.ask(prompt, _print_event)
@@ -143,12 +135,14 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_CODES[done.reason]
 
 
-def _session_before(args: argparse.Namespace) -> Path | None:
-    """The file of the session to go on with."""
+def _session(args: argparse.Namespace) -> Session | None:
+    """The session to begin or to go on with."""
     if args.go_on:
-        return latest()
-    path = path_of(args.session) if args.session else None
-    return path if path and path.exists() else None
+        return Session.open(latest())
+    if args.session:
+        path = path_of(args.session)
+        return Session.open(path) if path.exists() else Session.new(args.session)
+    return None if args.no_log else Session.new()
 
 
 def _asking(args: argparse.Namespace) -> Asking:
@@ -166,13 +160,6 @@ def _asking(args: argparse.Namespace) -> Asking:
         max_rounds=args.max_rounds,
         template=args.template,
     )
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
 
 
 def _whole_prompt(argument: str | None) -> str:

@@ -43,9 +43,7 @@ class Asking:
 
 
 class Conversation:
-    """What is said, and the tools that are offered; ``clear`` or ``resume`` begins it. With ``keep`` all of it is on
-    disk.
-    """
+    """What is said, and the tools that are offered. All of it is kept in ``session``, where there is one."""
 
     def __init__(
         self,
@@ -53,9 +51,12 @@ class Conversation:
         tools: Toolbox,
         asking: Asking,
         approve: Callable[[ToolCall, Tool], bool],
-        *,
-        keep: bool,
+        session: Session | None = None,
     ) -> None:
+        """Begin the conversation, or go on with that of the session.
+
+        Raises UserError for one whose system text is another than the one asked for.
+        """
         self.engine = engine
         self.tools = tools
         self.off: set[str] = set()  # the names of tools that are not offered now
@@ -65,9 +66,16 @@ class Conversation:
         self.failed: str | None = None  # the last question, where its turn failed
         self.messages: list[Message] = []
         self._session: Session | None = None
-        self._keeps = keep
+        self._keeps = session is not None
         self._continues = False  # the next message stands in the place of the last
         self._approve = approve
+        if session and session.path.exists():
+            wanted = asking.system
+            self._go_on(session, session.path)
+            if wanted is not None and self.messages[:1] != [Message("system", wanted)]:
+                raise UserError(f"the session {session.path.stem} has another system text; go on without --system")
+        else:
+            self._begin(session)
 
     @property
     def toolbox(self) -> Toolbox:
@@ -209,11 +217,9 @@ class Conversation:
 
     # ---- changing it
 
-    def clear(self, name: str | None = None) -> None:
-        """Begin anew, in a session of that name."""
-        self._keep_in(Session.new(name) if self._keeps else None)
-        self.messages = []
-        self._add(self._system())
+    def clear(self) -> None:
+        """Begin anew, in a session of its own."""
+        self._begin(Session.new() if self._keeps else None)
 
     def save(self, name: str) -> None:
         """Keep all of it in a session of that name, and go on there. Raises UserError for a name that is taken."""
@@ -224,13 +230,8 @@ class Conversation:
         """Go on with the conversation of a session's file and with its system text. Raises UserError where it cannot
         be had.
         """
-        messages = load(path, (self.engine.name, self.engine.family))
-        if self._keeps and not (self._session and path.resolve() == self._session.path.resolve()):
-            self._keep_in(Session.open(path))
-        self.messages = messages
-        self.asking.system = None
-        if messages and messages[0].role == "system" and messages[:1] != self._system():
-            self.asking.system = messages[0].content
+        same = self._session is not None and path.resolve() == self._session.path.resolve()
+        self._go_on(self._session if same else Session.open(path) if self._keeps else None, path)
 
     def undo(self) -> str:
         """Take the last question and all that came of it out of the conversation; returns the question.
@@ -263,6 +264,18 @@ class Conversation:
         self.engine = engine
         self._keep_in(self._session)
         self._renew_system()
+
+    def _begin(self, session: Session | None) -> None:
+        self._keep_in(session)
+        self.messages = []
+        self._add(self._system())
+
+    def _go_on(self, session: Session | None, path: Path) -> None:
+        self.messages = load(path, (self.engine.name, self.engine.family))
+        self._keep_in(session)
+        self.asking.system = None
+        if self.messages and self.messages[0].role == "system" and self.messages[:1] != self._system():
+            self.asking.system = self.messages[0].content
 
     def _keep_in(self, session: Session | None) -> None:
         """Where all that follows is kept."""

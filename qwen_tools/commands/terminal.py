@@ -1,7 +1,8 @@
-"""What the commands share when they write for a person."""
+"""What the commands share when they read what a person types and write for one."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -81,3 +82,11 @@ def two_columns(rows: Iterable[tuple[str, str]]) -> str:
     if columns() < left + 40:
         return "\n".join(f"  {name}\n{paragraph(text, '      ', '      ')}" for name, text in rows)
     return "\n".join(paragraph(text, " " * (left + 4), f"  {name:<{left}}  ") for name, text in rows)
+
+
+def positive(text: str) -> int:
+    """The type of an argument that counts something."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
