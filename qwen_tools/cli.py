@@ -23,6 +23,7 @@ COMMANDS = {
     "chat": "talk to a model that can use tools",
     "render": "show the exact raw prompt of a conversation",
     "parse": "read a model's raw answer and say what is in it",
+    "tools": "list the tools, check their definitions, try one by hand",
     "logs": "list the conversations that were kept, search in them, show one",
     "config": "show the settings, and where each value comes from",
     "models": "list the models on this machine, or remove one",

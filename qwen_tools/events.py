@@ -135,8 +135,9 @@ class ToolStart:
 
 @dataclass(frozen=True)
 class ToolEnd:
-    """The result of a call: ``content`` is what the model reads, ``full`` is unshortened. Every call of an answer has
-    one, in call order; a call that was never begun, because the person stopped it, has no ToolStart.
+    """The result of a call: ``content`` is what the model reads, ``full`` is unshortened, ``references`` say to the
+    person where it stands. Every call of an answer has one, in call order; a call that was never begun, because the
+    person stopped it, has no ToolStart.
     """
 
     index: int
@@ -145,6 +146,7 @@ class ToolEnd:
     content: str
     full: str
     seconds: float
+    references: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from .messages import ToolCall
-from .tools import Tool, Toolbox
+from .tools import Output, Tool, Toolbox
 from .validate import problem
 
 
@@ -29,6 +29,7 @@ from .validate import problem
 class ToolResult:
     """What came of a call: ``content`` is what the model reads, ``full`` is unshortened. ``kind`` is empty, or that of
     the error: a Problem's, or ``denied``, ``timeout``, ``tool_error``, ``repeated``, ``interrupted``, ``no_tools_now``.
+    ``references`` are for the person alone.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ToolResult:
     kind: str
     full: str
     seconds: float
+    references: tuple[str, ...] = ()
 
 
 def refusal(name: str, kind: str, message: str, seconds: float = 0.0) -> ToolResult:
@@ -126,6 +128,7 @@ class Execution:
         self._started = time.monotonic()
         self._done = threading.Event()
         self._outcome: tuple[str, BaseException | None, float] | None = None
+        self._references: tuple[str, ...] = ()
         self._cancel: Callable[[], object] | None = None
         self._stopped = False
         context = contextvars.copy_context()
@@ -157,7 +160,9 @@ class Execution:
         if error is not None:
             return refusal(self._name, "tool_error", _told(error), seconds)
         content = _shortened(text, self._limit)
-        return ToolResult(self._name, content, ok=True, kind="", full=text, seconds=seconds)
+        return ToolResult(
+            self._name, content, ok=True, kind="", full=text, seconds=seconds, references=self._references
+        )
 
     def _late(self) -> ToolResult:
         message = (
@@ -174,7 +179,8 @@ class Execution:
             if inspect.isawaitable(value):
                 value = asyncio.run(self._awaited(value))
             # Here, because a value's own methods may raise or take for ever just like the tool.
-            text = _as_text(value)
+            output = value if isinstance(value, Output) else Output(value)
+            text, self._references = _as_text(output.content), output.references
         except BaseException as raised:  # noqa: BLE001 - also a tool that calls sys.exit is only a failed tool
             error = raised
         finally:

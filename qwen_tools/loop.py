@@ -246,7 +246,9 @@ def _attend(
                 full = result.full if result.full != result.content else ""
                 answer = Message("tool", result.content, call_id=call.id, name=call.name, full=full)
                 prompt.append([answer])
-                end = ev.ToolEnd(ended, result.name, result.ok, result.content, result.full, result.seconds)
+                end = ev.ToolEnd(
+                    ended, result.name, result.ok, result.content, result.full, result.seconds, result.references
+                )
                 said = (end, ev.MessageAdded(answer))
                 if begun:
                     begun.popleft()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from .errors import UserError
@@ -17,7 +20,8 @@ from .errors import UserError
 @dataclass(frozen=True)
 class Tool:
     """A tool: ``parameters`` is a JSON Schema of type object, or empty for a tool without parameters; ``function`` may
-    be missing for a tool that is only offered. ``read_only`` is True only when the tool changes nothing.
+    be missing for a tool that is only offered. ``read_only`` is True only when the tool changes nothing. ``origin``
+    says to a person where the tool comes from.
     """
 
     name: str
@@ -25,6 +29,7 @@ class Tool:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     function: Callable[..., Any] | None = None
     read_only: bool = False
+    origin: str = field(default="", compare=False)
     # The dict it was read from: the order of its keys is part of the prompt.
     source: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
@@ -78,6 +83,16 @@ def tool(*, read_only: bool) -> Callable[[Callable[..., Any]], Callable[..., Any
         return function
 
     return mark
+
+
+@dataclass(frozen=True)
+class Output:
+    """A result with references: the model reads ``content``, as it reads any result; ``references`` say to the person
+    where it stands, one line each.
+    """
+
+    content: Any
+    references: tuple[str, ...] = ()
 
 
 def as_tool(value: Any) -> Tool:
@@ -142,19 +157,43 @@ def from_file(path: str) -> list[Tool]:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        lines = [step.lineno for step in traceback.extract_tb(error.__traceback__) if step.filename == str(file)]
-        where = f"{path}, line {lines[-1]}" if lines else path
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise UserError(f"{where}: cannot be loaded: {reason}") from error
+        raise _cannot_load(path, str(file), error) from error
+    return _of_module(module, path)
+
+
+def from_module(name: str) -> list[Tool]:
+    """The tools of an installed module, or of one in the current folder; it is imported.
+
+    Raises UserError for what cannot be imported or cannot be a tool.
+    """
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.insert(0, os.getcwd())  # as with ``python -m``, however the program was started
+    try:
+        module = importlib.import_module(name)
+    except (Exception, SystemExit) as error:
+        spec = None if isinstance(error, ModuleNotFoundError) else importlib.util.find_spec(name)
+        raise _cannot_load(f"module {name}", (spec and spec.origin) or "", error) from error
+    return _of_module(module, f"module {name}")
+
+
+def _cannot_load(what: str, file: str, error: BaseException) -> UserError:
+    lines = [step.lineno for step in traceback.extract_tb(error.__traceback__) if step.filename == file]
+    where = f"{what}, line {lines[-1]}" if lines else what
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    return UserError(f"{where}: cannot be loaded: {reason}")
+
+
+def _of_module(module: ModuleType, what: str) -> list[Tool]:
+    """The Tool values of a module, and the public functions that it defines itself."""
     tools = []
     for attribute, value in vars(module).items():
         if isinstance(value, Tool):
             tools.append(value)
-        elif inspect.isfunction(value) and value.__module__ == name and not attribute.startswith("_"):
+        elif inspect.isfunction(value) and value.__module__ == module.__name__ and not attribute.startswith("_"):
             try:
                 tools.append(Tool.from_function(value))
             except UserError as error:
                 raise UserError(f"{error} (the name of a helper begins with _)") from error
     if not tools:
-        raise UserError(f"{path} has no public functions to offer as tools")
+        raise UserError(f"{what} has no public functions to offer as tools")
     return tools

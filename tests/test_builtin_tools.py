@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwen_tools.builtin_tools import BUILTIN, cities, load
+from qwen_tools.builtin_tools import BUILTIN, cities
 from qwen_tools.errors import UserError
 from qwen_tools.executor import execute
 from qwen_tools.messages import ToolCall
+from qwen_tools.tool_sources import load
 
 
 def use(name: str, **arguments):
@@ -344,9 +345,9 @@ def test_selection():
         load("calcualte")
     with pytest.raises(UserError, match="did you mean calculate"):
         load("Calculate")
-    with pytest.raises(UserError, match=r"there are .* and \.py files"):
-        load("weather.json")
-    with pytest.raises(UserError, match="two tools"):
-        load("sqrt,sqrt")
+    with pytest.raises(UserError, match=r"there are .* \.py and \.json files"):
+        load("weather.toml")
+    assert load("sqrt,builtin,sqrt").names()[0] == "sqrt"
+    assert len(load("sqrt,builtin,sqrt")) == len(BUILTIN)
     with pytest.raises(UserError, match="no tools file"):
         load("missing.py")

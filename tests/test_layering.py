@@ -36,7 +36,11 @@ LAYERS = [
     "session",
     "session_index",
     "config",
+    "processes",
+    "tool_file",
+    "mcp",
     "builtin_tools",
+    "tool_sources",
     "commands",
     "cli",
     "__main__",
@@ -88,7 +92,7 @@ def test_torch_has_one_importer():
     assert importers == {"engines/transformers.py"}
 
 
-HEAVY = ("torch", "transformers", "llguidance", "numpy")
+HEAVY = ("torch", "transformers", "llguidance", "numpy", "mcp", "httpx2")
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 
 from qwen_tools import Message, run
 from qwen_tools import events as ev
-from qwen_tools.builtin_tools import load
 from qwen_tools.engines import Settings
 from qwen_tools.profiles import profile, system_text
+from qwen_tools.tool_sources import load
 
 pytestmark = pytest.mark.model
 

@@ -1,38 +1,21 @@
-"""The tools that come with the program: what a new user can try at once. All of them only read."""
+"""The tools that come with the program. The six in ``BUILTIN``, which only read, are what a new user can try at once;
+``SETS`` are larger, need a folder or do more than read, and are off unless asked for.
+"""
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+from importlib import import_module
 
-from ..errors import UserError
-from ..tools import Tool, Toolbox, from_file
-from ..validate import check_schema
+from ..tools import Tool
 from . import arithmetic, clock, samples
 
 BUILTIN: dict[str, Tool] = {tool.name: tool for module in (clock, arithmetic, samples) for tool in module.TOOLS}
 
+# The set and its module, which is imported when the set is asked for.
+SETS = {"files": "files", "docs": "docs", "python": "python", "web_fetch": "web"}
 
-def load(selection: str | None) -> Toolbox:
-    """The tools that ``--tools`` names: built-in ones, ``builtin`` for all of them, and ``.py`` files, separated by
-    commas; ``none`` for none; None for all built-in ones.
 
-    Raises UserError for an unknown name, with the closest that there is, and for a file's tool with a broken schema.
-    """
-    if selection is None:
-        return Toolbox(BUILTIN.values())
-    tools: list[Tool] = []
-    for name in (part.strip() for part in selection.split(",")):
-        if name in BUILTIN:
-            tools.append(BUILTIN[name])
-        elif name == "builtin":
-            tools += BUILTIN.values()
-        elif name.endswith(".py"):
-            own = from_file(name)
-            for tool in own:
-                check_schema(tool.parameters, tool.name)
-            tools += own
-        elif name and name != "none":
-            close = get_close_matches(name.lower(), [*BUILTIN, "builtin", "none"], 1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(BUILTIN)}, builtin, and .py files"
-            raise UserError(f"no tool {name!r}: {hint}")
-    return Toolbox(tools)
+def open_set(name: str, argument: str) -> list[Tool]:
+    """The tools of a set; ``argument`` is what follows the colon of its word. Raises UserError for a wrong one."""
+    module = import_module(f".{SETS[name]}", __package__)
+    return list(module.tools(argument))

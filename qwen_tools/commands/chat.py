@@ -16,7 +16,6 @@ from typing import Any
 
 from .. import events as ev
 from ..approval import MODES, Approval
-from ..builtin_tools import load as load_tools
 from ..engines import Engine, Settings, open_engine
 from ..errors import UserError
 from ..families import read_options
@@ -24,6 +23,7 @@ from ..messages import as_dicts
 from ..models import Progress
 from ..session import Session, latest, path_of
 from ..template import template_difference
+from ..tool_sources import load as load_tools
 from .activity import Activity
 from .conversation import Asking, Conversation
 from .question import person

@@ -10,14 +10,14 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
 from ..messages import Problem, ToolCall
 from ..parser import ParsedTurn, StreamParser, fold
 from ..salvage import salvage, wrong_opening
-from ..tools import Tool, as_tool
+from ..tool_file import from_json_file
+from ..tools import Tool
 from .terminal import colours, visible
 
 
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         text = sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as error:
         raise UserError(f"stdin is not UTF-8 text: byte {error.start}") from error
-    tools = _tools(args.tools)
+    tools = [] if args.tools is None else from_json_file(args.tools)
     # A shell passes backslash and n; nobody means those two characters.
     prefill = args.prefill.replace("\\n", "\n")
     parser = StreamParser(tools, prefill, args.salvage)
@@ -79,24 +79,6 @@ def as_json(turn: ParsedTurn) -> dict[str, Any]:
 
 def _problem(problem: Problem) -> dict[str, Any]:
     return {"kind": problem.kind, "message": problem.message, "span": list(problem.span), "raw": problem.raw}
-
-
-def _tools(path: str | None) -> list[Tool]:
-    if path is None:
-        return []
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise UserError(f"{path} is not JSON: {error}") from error
-    data = data.get("tools") if isinstance(data, dict) and "tools" in data else data
-    if not isinstance(data, list):
-        raise UserError(f"{path} must be a JSON list of tools")
-    try:
-        return [as_tool(each) for each in data]
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from error
 
 
 def _pieces(text: str, chunk: str | None) -> Iterator[str]:

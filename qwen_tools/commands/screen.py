@@ -132,6 +132,8 @@ class Screen:
                 "2" if event.ok else "31",
             )
         )
+        for reference in event.references:
+            say(style(f"    {visible(reference)}", "2"))
         if self._running:
             self._wait_for_tools()
 
