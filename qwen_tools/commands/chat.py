@@ -77,6 +77,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what may run: ask (the default: what only reads runs, the rest asks), read (the rest is refused), "
         "all (without asking), none",
     )
+    sampling = parser.add_argument_group("sampling", "what is not given is as the model's own generation_config says")
+    sampling.add_argument("--temperature", type=float, help="0 for the likeliest token, always")
+    sampling.add_argument("--top-p", type=float, help="sample from the likeliest tokens that make up this probability")
+    sampling.add_argument("--top-k", type=int, help="sample from this many of the likeliest tokens")
+    sampling.add_argument("--min-p", type=float, help="leave out tokens below this share of the likeliest one")
+    sampling.add_argument("--repetition-penalty", type=float, help="above 1: tokens that were there are less likely")
+    sampling.add_argument("--seed", type=int, help="the same seed draws the same answer")
+    sampling.add_argument("--stop", action="append", default=[], help="a text that ends the answer; repeatable")
     kept = parser.add_argument_group("the session").add_mutually_exclusive_group()
     kept.add_argument("--continue", action="store_true", dest="go_on", help="go on with the latest session")
     kept.add_argument("--session", metavar="NAME", help="go on with the session of that name, or begin it")
@@ -150,8 +158,18 @@ def _asking(args: argparse.Namespace) -> Asking:
     options = read_options(args.option)
     if args.thinking == "off":
         options["enable_thinking"] = False
+    settings = Settings(
+        max_new_tokens=args.max_new_tokens,
+        temperature=args.temperature,
+        top_p=args.top_p,
+        top_k=args.top_k,
+        min_p=args.min_p,
+        repetition_penalty=args.repetition_penalty,
+        seed=args.seed,
+        stop=tuple(args.stop),
+    )
     return Asking(
-        Settings(max_new_tokens=args.max_new_tokens),
+        settings,
         options,
         system=args.system,
         tool_choice=args.tool_choice,
