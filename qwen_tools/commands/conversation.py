@@ -7,6 +7,7 @@ closes, an error), the messages stay well-formed and what was said is kept.
 from __future__ import annotations
 
 import contextlib
+import errno
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -93,15 +94,7 @@ class Conversation:
 
     def ask(self, question: str, show: Callable[[ev.Event], None]) -> ev.Done:
         """One user turn. When it fails the conversation is as before, and the question is in the log."""
-        self.failed = None
-        user = Message("user", question)
-        try:
-            return self._answer([user], show)
-        except Exception as error:
-            self.failed = question
-            if self._session:
-                self._session.failed(user, str(error))
-            raise
+        return self._answer([Message("user", question)], show)
 
     def go_on(self, show: Callable[[ev.Event], None]) -> ev.Done:
         """Answer without a new question: an answer that was cut is continued, tool results are answered.
@@ -119,6 +112,8 @@ class Conversation:
 
     def _answer(self, new: list[Message], show: Callable[[ev.Event], None]) -> ev.Done:
         before = list(self.messages)
+        self.failed = None
+        lost = None
         known = profile(self.engine.name)
         settings = self.asking.settings
         if all(getattr(settings, name, None) is None for name in _SAMPLING):
@@ -141,14 +136,24 @@ class Conversation:
                     template=self.asking.template,
                     approve=self._approve,
                 )
-                return self._follow(events, show)
-        except Exception:
+                done, lost = self._follow(events, show)
+        except Exception as error:
             self._replace(before)
+            for question in new:
+                self.failed = question.content
+                if self._session:
+                    self._session.failed(question, str(error))
             raise
+        if isinstance(lost, BrokenPipeError):
+            raise lost
+        if lost and lost.errno != errno.EIO:  # which is what a terminal that is gone gives
+            raise UserError(f"the answer cannot be written: {lost.strerror}", code=1)
+        self.closed = self.closed or lost is not None
+        return done
 
-    def _follow(self, events: Iterator[ev.Event], show: Callable[[ev.Event], None]) -> ev.Done:
+    def _follow(self, events: Iterator[ev.Event], show: Callable[[ev.Event], None]) -> tuple[ev.Done, OSError | None]:
         """Take in and show every event. A Ctrl-C while showing is handed to the loop, which ends the answer in
-        good order; so is a terminal or a pipe that can no longer be written to.
+        good order; so is a terminal or a pipe that can no longer be written to, which is returned.
         """
         generator: Any = events
         stop = False
@@ -175,11 +180,7 @@ class Conversation:
         except KeyboardInterrupt:
             # It came between two steps.
             self._complete()
-        if isinstance(lost, BrokenPipeError):
-            raise lost
-        if lost:
-            self.closed = True
-        return done
+        return done, lost
 
     def _take(self, event: ev.Event) -> None:
         if isinstance(event, ev.MessageAdded):
