@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pexpect
 import pyte
@@ -12,23 +12,50 @@ import pyte
 KEYS = {"enter": "\r", "tab": "\t", "up": "\x1b[A", "alt-enter": "\x1b\r", "ctrl-c": "\x03", "ctrl-d": "\x04"}
 
 
+class _Screen(pyte.HistoryScreen):
+    """pyte does not keep what is dim; here ``blink`` says it."""
+
+    def select_graphic_rendition(self, *attributes: int, **more: bool) -> None:
+        if not {38, 48} & set(attributes):
+            attributes = tuple(5 if attribute == 2 else attribute for attribute in attributes)
+        super().select_graphic_rendition(*attributes, **more)
+
+
 class Terminal:
-    """``press`` keys and ``type`` text when ``ready``; ``text`` is everything that was on the screen, as lines."""
+    """``press`` keys and ``type`` text when ``ready``; ``text`` is everything that was on the screen, as lines.
 
-    def __init__(self, arguments: list[str], *, width: int = 80, height: int = 24, **environment: str) -> None:
-        import os
+    ``patience`` is for how many seconds something is waited for.
+    """
 
-        self._screen = pyte.HistoryScreen(width, height, history=5000)
+    def __init__(
+        self,
+        arguments: list[str],
+        *,
+        width: int = 80,
+        height: int = 24,
+        patience: float = 30,
+        cwd: str | None = None,
+        **environment: str,
+    ) -> None:
+        self._screen = _Screen(width, height, history=5000)
         self._stream = pyte.ByteStream(self._screen)
+        self._patience = patience
         self.raw = b""
         self._fresh = True  # something came since the last key
         self._child = pexpect.spawn(
             arguments[0],
             arguments[1:],
+            cwd=cwd,
             env={**os.environ, "TERM": "xterm-256color", **environment},
             dimensions=(height, width),
         )
         self._child.delaybeforesend = None
+
+    @property
+    def rows(self) -> list[list[pyte.screens.Char]]:
+        """The characters on the screen with their styles; what is dim has ``blink``."""
+        buffer, columns = self._screen.buffer, range(self._screen.columns)
+        return [[buffer[row][column] for column in columns] for row in range(self._screen.lines)]
 
     @property
     def lines(self) -> list[str]:
@@ -56,10 +83,10 @@ class Terminal:
         text = self.text.rpartition(after)[2] if after else self.text
         return words in text or words in " ".join(text.split()) or words in text.replace("\n", "")
 
-    def wait(self, wanted: str | Callable[[], bool], timeout: float = 30) -> Terminal:
+    def wait(self, wanted: str | Callable[[], bool]) -> Terminal:
         """Read until the words are on the screen, perhaps in several lines, or what is wanted holds."""
         holds = (lambda: self.shows(wanted)) if isinstance(wanted, str) else wanted
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + self._patience
         while not holds():
             try:
                 self._take(self._child.read_nonblocking(65536, timeout=min(1, max(0, deadline - time.monotonic()))))
@@ -122,9 +149,4 @@ class Terminal:
 
     def _line_to_cursor(self) -> str:
         cursor = self._screen.cursor
-        return self._screen.display[cursor.y][: cursor.x]
-
-
-def dump(terminal: Terminal, path: Path) -> None:
-    """For looking at what a test saw."""
-    path.write_text(terminal.text, encoding="utf-8")
+        return "".join(cell.data for cell in self.rows[cursor.y][: cursor.x])
