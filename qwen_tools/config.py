@@ -27,6 +27,7 @@ else:
 
 PROJECT_FILE = ".qwen_tools.toml"
 _PREFIX = "QWEN_TOOLS_"
+_LARGEST = 1_000_000  # bytes of a file
 # What holds for one call only.
 _FOR_ONCE = {"help", "json", "events", "continue", "session"}
 # What anybody's project may set: how the model is asked. Nothing here runs, permits, sends, loads or keeps anything.
@@ -97,9 +98,9 @@ def resolve(known: Mapping[str, Flag]) -> tuple[dict[str, Setting], list[str]]:
     """
     settings = {key: Setting(flag.default, "default") for key, flag in known.items()}
     notices: list[str] = []
-    user, project = user_file(), project_file(Path.cwd())
+    user, project = user_file(), project_file()
     trusted: list[Any] = []
-    if user.is_file():
+    if os.path.isfile(user):
         table = _table(user)
         trusted = table.pop(_TRUSTED, [])
         if not isinstance(trusted, list) or not all(isinstance(each, str) for each in trusted):
@@ -135,16 +136,25 @@ def user_file() -> Path:
     return user_config_path("qwen_tools", appauthor=False) / "config.toml"
 
 
-def project_file(folder: Path) -> Path | None:
-    """The file of the project that a folder is in: in the folder, or in the nearest above."""
-    return next((each / PROJECT_FILE for each in (folder, *folder.parents) if (each / PROJECT_FILE).is_file()), None)
+def project_file() -> Path | None:
+    """The file of the project that the current folder is in: in the folder, or in the nearest above."""
+    try:
+        here = Path.cwd()
+    except OSError:  # somebody removed it
+        return None
+    # os.path and not Path: a folder that nobody may look into has no file.
+    return next((each / PROJECT_FILE for each in (here, *here.parents) if os.path.isfile(each / PROJECT_FILE)), None)
 
 
 def _table(path: Path) -> dict[str, Any]:
     try:
+        if path.stat().st_size > _LARGEST:
+            raise UserError(f"{path} is too large for settings")
         table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
+    except RecursionError as error:
+        raise UserError(f"{path} is not TOML that can be read: it is nested too deeply") from error
     except ValueError as error:  # also what is not UTF-8
         raise UserError(f"{path} is not TOML: {error}") from error
     return table
@@ -164,11 +174,11 @@ def _checked(value: Any, key: str, known: Mapping[str, Flag], where: str) -> Any
     action = known[key].action
     if _is_switch(action):
         if not isinstance(value, bool):
-            raise UserError(f"{where}: {key} must be true or false, not {value!r}")
+            raise UserError(f"{where}: {key} must be true or false, not {_shown(value)}")
         return _switched(action, value)
     if _is_list(action):
         if not isinstance(value, list):
-            raise UserError(f"{where}: {key} must be a list, not {value!r}")
+            raise UserError(f"{where}: {key} must be a list, not {_shown(value)}")
         return [_scalar(each, known[key], where) for each in value]
     return _scalar(value, known[key], where)
 
@@ -177,10 +187,10 @@ def _scalar(value: Any, flag: Flag, where: str) -> Any:
     """A TOML value as the flag's type makes it of its text: numbers are numbers, text is text."""
     numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not numeric and not isinstance(value, str):
-        raise UserError(f"{where}: {flag.key} must be {_wanted(flag.action)}, not {value!r}")
-    result = _converted(str(value), flag, where, value)
+        raise UserError(f"{where}: {flag.key} must be {_wanted(flag.action)}, not {_shown(value)}")
+    result = _converted(value, flag, where)
     if numeric != isinstance(result, (int, float)):
-        raise UserError(f"{where}: {flag.key} must be {_wanted(flag.action)}, not {value!r}")
+        raise UserError(f"{where}: {flag.key} must be {_wanted(flag.action)}, not {_shown(value)}")
     return result
 
 
@@ -202,23 +212,31 @@ def _from_text(text: str, flag: Flag, name: str) -> Any:
         return _switched(flag.action, words[text.lower()])
     if _is_list(flag.action):
         try:
-            return [_converted(each, flag, name, each) for each in shlex.split(text)]
+            return [_converted(each, flag, name) for each in shlex.split(text)]
         except ValueError as error:
             raise UserError(f"{name} in the environment is no list of words: {error}") from error
-    return _converted(text, flag, name, text)
+    return _converted(text, flag, name)
 
 
-def _converted(text: str, flag: Flag, where: str, shown: Any) -> Any:
+def _converted(value: str | float, flag: Flag, where: str) -> Any:
     action = flag.action
     try:
-        result = action.type(text) if callable(action.type) else text
+        result = action.type(str(value)) if callable(action.type) else str(value)
     except argparse.ArgumentTypeError as error:  # in the flag's own words
-        raise UserError(f"{where}: {flag.key} {error}, not {shown!r}") from error
+        raise UserError(f"{where}: {flag.key} {error}, not {_shown(value)}") from error
     except (ValueError, TypeError) as error:
-        raise UserError(f"{where}: {flag.key} must be {_wanted(action)}, not {shown!r}") from error
+        raise UserError(f"{where}: {flag.key} must be {_wanted(action)}, not {_shown(value)}") from error
     if action.choices is not None and result not in action.choices:
-        raise UserError(f"{where}: {flag.key} must be {_wanted(action)}, not {shown!r}")
+        raise UserError(f"{where}: {flag.key} must be {_wanted(action)}, not {_shown(value)}")
     return result
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits
+        return "this"
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _wanted(action: argparse.Action) -> str:

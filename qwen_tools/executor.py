@@ -24,6 +24,9 @@ from .messages import ToolCall
 from .tools import Output, Tool, Toolbox
 from .validate import problem
 
+# Characters of a result that are kept for the person; what a tool gives without end must not fill memory and disk.
+_LARGEST = 10_000_000
+
 
 @dataclass(frozen=True)
 class ToolResult:
@@ -180,7 +183,7 @@ class Execution:
                 value = asyncio.run(self._awaited(value))
             # Here, because a value's own methods may raise or take for ever just like the tool.
             output = value if isinstance(value, Output) else Output(value)
-            text, self._references = _as_text(output.content), output.references
+            text, self._references = _shortened(_as_text(output.content), _LARGEST), output.references
         except BaseException as raised:  # noqa: BLE001 - also a tool that calls sys.exit is only a failed tool
             error = raised
         finally:

@@ -22,6 +22,7 @@ import secrets
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -271,6 +272,21 @@ def read(path: Path) -> Log:
     except OSError as error:
         raise UserError(f"cannot read the session {path}: {error.strerror}") from error
     log, maker = Log(), ("", "")
+    waiting: deque[ToolCall] = deque()  # the calls without a result so far
+
+    def append(message: Message) -> None:
+        log.messages.append(message)
+        log.makers.append(maker)
+
+    def complete() -> None:
+        """Give every call a result: the process may have been killed before it was written."""
+        for call in waiting:
+            told = refusal(
+                call.name, "interrupted", "The program was ended while this call was open. Do not assume a result."
+            )
+            append(Message("tool", told.content, call_id=call.id, name=call.name))
+        waiting.clear()
+
     for number, line in enumerate(lines[:-1], start=1):  # behind the last newline is what was not finished
         try:
             record = json.loads(line)
@@ -279,35 +295,31 @@ def read(path: Path) -> Log:
             if "failed" in record:
                 log.failed.append((_from_json(record["failed"]), record["error"]))
             elif "rewind" in record:
-                _complete(log, maker)
-                count = record["rewind"]
-                if type(count) is not int or not 0 <= count <= len(log.messages):
-                    raise ValueError(f"there are no {count} messages to go back to")
-                del log.messages[count:], log.makers[count:]
+                complete()
+                _rewind(log, record["rewind"])
+                waiting.extend(_owed(log.messages))
             elif "model" in record:
                 maker = (record["model"], record["family"])
             else:
                 message = _from_json(record)
                 if message.role != "tool":
-                    _complete(log, maker)
-                elif not _owed(log.messages):
+                    complete()
+                    waiting.extend(message.calls)
+                elif waiting:
+                    waiting.popleft()
+                else:
                     raise ValueError("a result without a call")
-                log.messages.append(message)
-                log.makers.append(maker)
+                append(message)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise UserError(f"{path}, line {number} is not a message of a session: {error}") from error
-    _complete(log, maker)
+    complete()
     return log
 
 
-def _complete(log: Log, maker: tuple[str, str]) -> None:
-    """Give every call a result: the process may have been killed before it was written."""
-    for call in _owed(log.messages):
-        told = refusal(
-            call.name, "interrupted", "The program was ended while this call was open. Do not assume a result."
-        )
-        log.messages.append(Message("tool", told.content, call_id=call.id, name=call.name))
-        log.makers.append(maker)
+def _rewind(log: Log, count: Any) -> None:
+    if type(count) is not int or not 0 <= count <= len(log.messages):
+        raise ValueError(f"there are no {count} messages to go back to")
+    del log.messages[count:], log.makers[count:]
 
 
 def _owed(messages: list[Message]) -> tuple[ToolCall, ...]:

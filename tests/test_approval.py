@@ -162,6 +162,20 @@ def test_never_covers_them_too():
     assert [name for name, _ in asked] == ["send", "wipe"]
 
 
+def test_ctrl_c_at_a_question_stops_the_turn_and_runs_nothing():
+    ran = []
+
+    def ask(call, tool):
+        raise KeyboardInterrupt
+
+    wipe = Tool("wipe", "Wipe.", {}, lambda: ran.append(1))
+    engine = ScriptedEngine([call("look") + call("wipe") + call("look")])
+    events = list(run(engine, [Message("user", "Go.")], (LOOK, wipe), approve=Approval("ask", ask)))
+    assert [event.ok for event in events if isinstance(event, ev.ToolEnd)] == [True, False, False]
+    assert events[-1].reason == "interrupted"
+    assert ran == []
+
+
 def test_a_call_that_cannot_run_is_no_question():
     ask, asked = person()
     assert results(Approval("ask", ask), call("nothing"), call("send", text="a")[:-15]) == [

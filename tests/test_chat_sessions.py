@@ -95,7 +95,8 @@ def test_a_named_session_goes_on_across_processes(home):
 def test_continue_is_the_latest_and_needs_one(home):
     assert "no session" in chat(home, [], "--continue", "Hi", code=2).stderr
     chat(home, ["One."], "--session", "named", "First?")
-    chat(home, ["Two."], "Unnamed?")
+    name = json.loads(chat(home, ["Two."], "--json", "Unnamed?").stdout)["session"]
+    assert name in [path.stem for path in sessions(home)]
     assert told(chat(home, ["Three."], "--continue", "--json", "And?")) == ["Unnamed?", "Two.", "And?", "Three."]
     assert len(sessions(home)) == 2
 

@@ -134,6 +134,11 @@ def test_the_flags_are_the_keys(home, capsys):
         ('option = "a=1"', "option must be a list"),
         ("option = [1]", "option must be text, not 1"),
         ("model = ", "is not TOML"),
+        (f"max-rounds = {'9' * 5000}", "is not TOML"),
+        (f"max-rounds = 0x{'f' * 5000}", "max-rounds must be a number, not this"),
+        (f"model = [{'1,' * 1000}]", "model must be text, not [1, 1"),
+        (f"model = {'[' * 100_000}", "nested too deeply"),
+        (f"# {'x' * 1_000_000}", "too large"),
         ('"a\\u001b[2J" = 1', "unknown key"),
         ('trusted-projects = "x"', "trusted-projects must be a list of folders"),
     ],
@@ -146,6 +151,11 @@ def test_a_mistake_is_one_line_with_file_and_key(home, capsys, line, words):
     assert "\x1b" not in told
     assert main(["chat", "--model", "scripted:none", "Hi"]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_folder_that_is_gone_has_no_project(home, capsys):
+    Path.cwd().rmdir()
+    assert shown(capsys)["max-rounds"] == (8, "default")
 
 
 def test_what_is_not_utf_8_is_an_error(home, capsys):
@@ -201,9 +211,10 @@ def test_somebody_elses_project_sets_words_and_nothing_that_acts(home, capsys):
 
 def test_every_setting_that_is_not_known_to_be_harmless_is_refused(home, capsys):
     """A flag that is new is not a project's to set until somebody says so."""
-    settings = shown(capsys)
-    samples = {key: json.dumps(value if value not in (None, []) else "x") for key, (value, _) in settings.items()}
-    samples["option"] = '["enable_thinking=false"]'
+    samples = {}
+    for key, flag in known_flags().items():
+        value = flag.action.choices[0] if flag.action.choices else 1 if flag.action.type else "x"
+        samples[key] = "true" if flag.action.nargs == 0 else json.dumps(["x"] if flag.default == [] else value)
     path = project(home, "".join(f"{key} = {sample}\n" for key, sample in samples.items()))
     taken = {key for key, (_, source) in shown(capsys).items() if source == str(path)}
     assert taken <= {

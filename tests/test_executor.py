@@ -254,6 +254,12 @@ def test_what_is_not_read_only_needs_a_yes():
     assert ran == [1]
 
 
+def test_a_result_without_end_is_cut_for_the_person_too():
+    result = run(lambda: "x" * 11_000_000)
+    assert len(result.full) < 10_000_100
+    assert "characters left out" in result.full[6_000_000:7_000_000]
+
+
 @given(st.text(min_size=0, max_size=400), st.integers(20, 100))
 def test_a_long_result_keeps_head_and_tail(text, limit):
     result = run(lambda: text, limit=limit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import stat
 import time
@@ -64,12 +65,31 @@ def found(*words: str) -> list[tuple[str, int]]:
 
 
 def test_the_list_has_the_newest_first_with_question_model_and_counts(kept, capsys):
-    first, rain, cafe = logs(capsys).splitlines()
-    assert first.split() == ["WHEN", "MESSAGES", "CALLS", "MODEL", "NAME", "FIRST", "QUESTION"]
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(2 * 10**9)).split()
-    assert rain.split() == [*when, "4", "1", "embedded", "rain", "北京明天会下雨吗？"]
-    assert cafe.endswith('  cafe  Where is the Café "Sol"? And when is it open?')
+    first, second = (time.strftime("%Y-%m-%d %H:%M", time.localtime(number * 10**9)) for number in (1, 2))
+    assert logs(capsys).splitlines() == [
+        f"rain  {second}  4 messages, 1 call  embedded",
+        "    北京明天会下雨吗？",
+        f"cafe  {first}  2 messages, 0 calls  embedded",
+        '    Where is the Café "Sol"? And when is it open?',
+    ]
     assert logs(capsys, "list") == logs(capsys)
+
+
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [
+        (80, "    北京明天会下雨吗？"),
+        (22, "    北京明天会下雨吗？"),
+        (21, "    北京明天会下雨吗…"),
+        (20, "    北京明天会下雨…"),
+    ],
+)
+def test_on_a_terminal_a_line_is_cut_where_it_ends(kept, width, line):
+    """Chinese characters take two columns."""
+    from qwen_tools.commands.logs import _lines
+    from qwen_tools.session_index import entries
+
+    assert list(_lines(entries(1)[0][0], width))[1] == line
 
 
 def test_the_list_as_json(kept, capsys):
@@ -225,8 +245,7 @@ def test_a_lost_or_broken_index_is_made_anew(kept, harm):
 
 def test_a_file_that_is_no_session_is_listed_as_what_it_is(kept, capsys):
     (folder() / "odd.jsonl").write_text("no session\n")
-    line = next(line for line in logs(capsys).splitlines() if " odd " in line)
-    assert "line 1 is not a message" in line
+    assert re.search(r"^odd .*\n    \(.*line 1 is not a message", logs(capsys), re.M)
     assert found("雨")
     assert main(["logs", "show", "odd"]) == 2
 

@@ -170,6 +170,66 @@ def test_rewinding_takes_back_and_keeps_in_the_log(tmp_path):
     assert load(session.path) == []
 
 
+ADD = ToolCall("add", {"a": 1})
+said = st.one_of(
+    st.builds(Message, role=st.sampled_from(["user", "assistant", "system"]), content=text),
+    st.builds(Message, role=st.just("assistant"), calls=st.sampled_from([(ADD,), (ADD, ADD)])),
+)
+deeds = st.lists(
+    st.one_of(
+        st.tuples(st.just("say"), said),
+        st.tuples(st.just("answer"), text),
+        st.tuples(st.just("rewind"), st.floats(0, 1)),
+        st.tuples(st.just("fail"), text),
+        st.tuples(st.just("reopen"), st.integers(0, 3)),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(deeds)
+def test_whatever_is_done_the_file_is_the_conversation(tmp_path_factory, deeds):
+    """The same deeds on a list and on a session, with processes that come and go, some of them torn in a line."""
+    path = tmp_path_factory.mktemp("sessions") / "talk.jsonl"
+    session = Session(path)
+    kept = [Message("user", "Begin.")]
+    session.add(kept)
+    for deed, value in deeds:
+        waiting = next((m for m in reversed(kept) if m.role != "tool"), Message("user")).calls
+        answered = next((n for n, m in enumerate(reversed(kept)) if m.role != "tool"), len(kept))
+        if deed == "say":
+            kept += [interrupted(call) for call in waiting[answered:]]
+            kept.append(value)
+            session.add([value])
+        elif deed == "answer" and answered < len(waiting):
+            kept.append(Message("tool", value, name="add"))
+            session.add(kept[-1:])
+        elif deed == "rewind":
+            kept += [interrupted(call) for call in waiting[answered:]]
+            del kept[round(value * len(kept)) :]
+            session.rewind(len(kept))
+        elif deed == "fail":
+            session.failed(Message("user", value), "it failed")
+        elif deed == "reopen":
+            session.close()
+            with path.open("ab") as file:
+                file.write(b'{"role"'[: value * 3])
+            session = Session.open(path)
+    loaded = load(path)
+    assert loaded[: len(kept)] == kept
+    assert all("ended while" in message.content for message in loaded[len(kept) :])
+    assert well_formed(loaded)
+
+
+def interrupted(call: ToolCall) -> Message:
+    content = {
+        "kind": "interrupted",
+        "message": "The program was ended while this call was open. Do not assume a result.",
+    }
+    return Message("tool", json.dumps({"error": content}), name=call.name)
+
+
 def test_what_another_model_generated_comes_without_its_raw_text(tmp_path):
     answer = Message("assistant", "Hi.", raw="Hi. ", prefill="<think>\n", token_ids=(1, 2))
     session = Session(tmp_path / "talk.jsonl")

@@ -236,6 +236,7 @@ class _Object:
                     "rounds": self._rounds,
                     "model": conversation.engine.name,
                     "family": conversation.engine.family,
+                    "session": conversation.session_name,
                 },
                 ensure_ascii=False,
             ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from importlib import import_module
-from pathlib import Path
 
 from .. import config
 from .terminal import say, visible
@@ -56,7 +55,7 @@ def _show(as_json: bool) -> None:
 
 
 def _path(as_json: bool) -> None:
-    user, project = config.user_file(), config.project_file(Path.cwd())
+    user, project = config.user_file(), config.project_file()
     if as_json:
         print(json.dumps({"user": str(user), "project": str(project) if project else None}))
         return

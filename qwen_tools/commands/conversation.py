@@ -83,6 +83,11 @@ class Conversation:
         """The tools that are offered now."""
         return Toolbox(tool for tool in self.tools if tool.name not in self.off)
 
+    @property
+    def session_name(self) -> str | None:
+        """What --session calls it, where it is kept."""
+        return self._session.path.stem if self._session else None
+
     def next_prompt(self) -> Prompt | TemplatePrompt:
         """The prompt as it stands: what the model has read and said, up to where it would go on."""
         tokenizer, family = self.engine.tokenizer, self.engine.family

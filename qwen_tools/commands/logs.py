@@ -7,7 +7,9 @@ import json
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import accumulate, takewhile
 from unicodedata import combining, east_asian_width
 
 from ..messages import as_dicts
@@ -46,8 +48,9 @@ def _list(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"sessions": [asdict(entry) for entry in found], "count": count}, ensure_ascii=False))
         return 0
-    if found:
-        print("\n".join(_table(found)))
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for entry in found:
+        print("\n".join(_lines(entry, columns)))
     _tell_rest(len(found), count, "no sessions were kept so far")
     return 0
 
@@ -92,22 +95,17 @@ def _tell_rest(shown: int, count: int, nothing: str) -> None:
         say(f"{count - shown} more: --limit {count}")
 
 
-def _table(found: list[Entry]) -> list[str]:
-    """Aligned columns; the question last, cut where a terminal ends."""
-    rows = [("WHEN", "MESSAGES", "CALLS", "MODEL", "NAME", "FIRST QUESTION")]
-    for entry in found:
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.changed))
-        question = visible(" ".join((f"({entry.problem})" if entry.problem else entry.question).split()))
-        model = visible(entry.model)
-        rows.append((when, str(entry.messages), str(entry.calls), _cut(model, 24), entry.name, question))
-    widths = [max(_width(row[column]) for row in rows) for column in range(5)]
-    room = shutil.get_terminal_size().columns - sum(widths) - 10 if sys.stdout.isatty() else None
-    return [
-        "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=False))
-        + "  "
-        + (row[5] if room is None else _cut(row[5], max(room, 10)))
-        for row in rows
-    ]
+def _lines(entry: Entry, columns: int | None) -> Iterator[str]:
+    """A session in two lines, cut where the terminal ends: what it is, and what was asked first."""
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.changed))
+    counts = f"{_counted(entry.messages, 'message')}, {_counted(entry.calls, 'call')}"
+    question = f"({entry.problem})" if entry.problem else entry.question
+    for line in (f"{entry.name}  {when}  {counts}  {entry.model}", f"    {' '.join(question.split())}"):
+        yield _cut(visible(line).rstrip(), columns)
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'s' if count != 1 else ''}"
 
 
 def _width(text: str) -> int:
@@ -115,9 +113,9 @@ def _width(text: str) -> int:
     return sum(0 if combining(letter) else 1 + (east_asian_width(letter) in "WF") for letter in text)
 
 
-def _cut(text: str, width: int) -> str:
-    if _width(text) <= width:
+def _cut(text: str, width: int | None) -> str:
+    if width is None or _width(text) <= width:
         return text
-    while _width(text) > width - 1:
-        text = text[: max(1, width - 1)] if len(text) > width else text[:-1]
-    return text + "…"
+    room = width - 1
+    kept = list(takewhile(lambda total: total <= room, accumulate(_width(letter) for letter in text)))
+    return text[: len(kept)] + "…"
