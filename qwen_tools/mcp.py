@@ -205,9 +205,11 @@ class _Connection:
 
     async def tools(self) -> list[Any]:
         """The SDK's tools. Raises ServerError."""
+        import anyio
+
         found: list[Any] = []
         try:
-            async with _limit(START_SECONDS):
+            with anyio.fail_after(START_SECONDS):
                 client = await self._connected()
                 cursor = None
                 while len(found) < _MOST_TOOLS:
@@ -223,8 +225,10 @@ class _Connection:
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Any:
         """The SDK's result. Raises ServerError."""
+        import anyio
+
         try:
-            async with _limit(START_SECONDS):
+            with anyio.fail_after(START_SECONDS):
                 client = await self._connected()
         except Exception as error:
             await self._disconnect()
@@ -268,6 +272,8 @@ class _Connection:
         finally:
             if not ready.done():
                 ready.cancel()
+            if self._keeper is asyncio.current_task():  # it ended by itself, and the next call starts it again
+                self._client = None
 
     async def _open(self, stack: contextlib.AsyncExitStack) -> Any:
         from mcp import Client, StdioServerParameters, stdio_client
@@ -303,28 +309,29 @@ class _Connection:
     def _reason(self, error: BaseException, seconds: float) -> str:
         """What went wrong, on one line, with what the server said last."""
         error = _innermost(error)
-        if isinstance(error, (asyncio.TimeoutError, TimeoutError)):
+        server = self.server
+        if isinstance(error, TimeoutError):
             reason = f"it did not answer within {seconds:g} seconds"
-        elif isinstance(error, FileNotFoundError):
-            reason = f"there is no program {self.server.command[0]!r}"
+        elif isinstance(error, FileNotFoundError) and server.folder and not os.path.isdir(server.folder):
+            reason = f"there is no folder {server.folder!r}"
+        elif isinstance(error, FileNotFoundError) and server.command:
+            reason = f"there is no program {server.command[0]!r}"
         elif _is_gone(error):
             reason = "it has gone"
         elif type(error).__name__ == "ValidationError":  # pydantic's, several lines long
             reason = "its answer is not what the protocol says"
         else:
             reason = " ".join(str(error).split())[:300] or type(error).__name__
-        self._log.seek(0)
-        said = [line for line in self._log.read()[-2000:].splitlines() if line.strip()]
-        return f"{reason} (it wrote: {said[-1].strip()[:200]})" if said and self.server.command else reason
+        said = self._last_line()
+        return f"{reason} (it wrote: {said})" if said else reason
 
-
-@contextlib.asynccontextmanager
-async def _limit(seconds: float) -> Any:
-    """``asyncio.timeout``, which Python 3.10 has not."""
-    import anyio
-
-    with anyio.fail_after(seconds):
-        yield
+    def _last_line(self) -> str:
+        """What the server wrote last on stderr."""
+        if not hasattr(os, "pread"):  # not on Windows, and to seek would move the server's own place in the file
+            return ""
+        file = self._log.fileno()
+        end = os.pread(file, 2000, max(0, os.fstat(file).st_size - 2000)).decode("utf-8", "replace")
+        return next((line.strip()[:200] for line in reversed(end.splitlines()) if line.strip()), "")
 
 
 def _innermost(error: BaseException) -> BaseException:
@@ -336,10 +343,12 @@ def _innermost(error: BaseException) -> BaseException:
 
 def _is_gone(error: BaseException) -> bool:
     """Whether the connection ended. A server over HTTP that was started again does not know the session."""
+    import anyio
     from mcp_types import CONNECTION_CLOSED
 
     error = _innermost(error)
-    return getattr(error, "code", None) == CONNECTION_CLOSED or str(error) == "Session terminated"
+    closed = isinstance(error, (anyio.ClosedResourceError, anyio.BrokenResourceError))
+    return closed or getattr(error, "code", None) == CONNECTION_CLOSED or str(error) == "Session terminated"
 
 
 # ---- its tools as ours

@@ -18,9 +18,13 @@ from qwen_tools.executor import execute
 from qwen_tools.messages import ToolCall
 from qwen_tools.tool_sources import load
 
-pytest.importorskip("mcp.client")
-
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch):
+    """The SDK gives a server two seconds to leave by itself; the last test leaves it at that."""
+    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.3)
 
 
 def config(folder: Path, **servers: dict) -> str:
@@ -197,6 +201,8 @@ def test_a_malformed_answer_is_a_result(tmp_path, called, said):
     ("server", "said"),
     [
         ({"command": "/nowhere/at/all"}, "no program '/nowhere/at/all'"),
+        ({"command": sys.executable, "cwd": "/nowhere/at/all"}, "no folder '/nowhere/at/all'"),
+        ({"command": str(Path(__file__))}, "Permission denied"),
         ({"url": "http://127.0.0.1:9/mcp"}, "connect"),
         ("sys.stderr.write('missing key\\n'); sys.exit(2)", r"has gone \(it wrote: missing key\)"),
         ("time.sleep(100)", "did not answer within 1 seconds"),
@@ -216,6 +222,21 @@ def test_a_broken_schema_is_said(tmp_path):
     with pytest.raises(UserError, match="'do' has a broken schema"):
         load(config(tmp_path, odd=by_hand(tmp_path, "pass", {"type": "object", "properties": {"a": {"type": 7}}})))
     mcp.close()
+
+
+def test_servers_of_one_name_in_two_files_are_two(tmp_path):
+    paths = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        paths.append(config(tmp_path / name, s=by_hand(tmp_path / name, f"answer(request, {answered(name)})")))
+    toolbox = load(paths)
+    assert toolbox.names() == ["s__do", "s2__do"]
+    assert [call(toolbox, name).content for name in toolbox.names()] == ["a", "b"]
+    mcp.close()
+
+
+def answered(text: str) -> dict:
+    return {"content": [{"type": "text", "text": text}]}
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import gzip
 import http.server
 import json
 import os
 import re
+import ssl
 import threading
 import time
 from pathlib import Path
@@ -163,6 +165,13 @@ def test_a_link_that_is_put_in_after_the_check_is_refused(root, monkeypatch):
     with pytest.raises(ValueError, match="课程"):
         inside.write_text(found, folder.Text("x", "utf-8", "\n"))
     assert (target / "大纲.md").read_text() == "the secret"
+    found = inside.find("notes.txt")
+    (root / "notes.txt").unlink()
+    (root / "notes.txt").symlink_to(root.parent / "secret.txt")
+    with pytest.raises(ValueError, match="it is a link"):
+        inside.read_bytes(found)
+    with pytest.raises(ValueError, match="not a file"):
+        inside.write_text(found, folder.Text("x", "utf-8", "\n"))
 
 
 def test_searching(files, root):
@@ -171,6 +180,8 @@ def test_searching(files, root):
     assert use(files, "search_files", query="TWO").content == "dos.txt:2: two\nnotes.txt:2: two"
     assert use(files, "search_files", query="大纲", path="课程").content.split("\n")[0] == "课程/大纲.md"
     assert "nothing has" in use(files, "search_files", query="没有").content
+    assert "no folder" in use(files, "search_files", query="x", path="none").content
+    assert not use(files, "search_files", query=" ").ok
     (root / "many.txt").write_text("word\n" * 1000)
     many = use(files, "search_files", query="word").content.split("\n")
     assert len(many) == 41
@@ -416,30 +427,32 @@ def test_endless_output_is_stopped(python):
 # ---- web_fetch
 
 
+class Handler(http.server.BaseHTTPRequestHandler):
+    """The pages by path."""
+
+    def do_GET(self):
+        status, headers, body = PAGES.get(self.path, (404, {}, b"<p>nothing here"))
+        if callable(body):
+            body = body(self)
+        self.send_response(status)
+        for key, value in headers.items():
+            self.send_header(key, value.format(port=self.server.server_port))
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            if self.path == "/slow":
+                for _ in range(100):
+                    self.wfile.write(b"x")
+                    self.wfile.flush()
+                    time.sleep(0.1)
+            self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+
 @pytest.fixture(scope="module")
 def site_url():
-    """A small web server; its pages by path."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            status, headers, body = PAGES.get(self.path, (404, {}, b"<p>nothing here"))
-            if callable(body):
-                body = body(self)
-            self.send_response(status)
-            for key, value in headers.items():
-                self.send_header(key, value.format(port=self.server.server_port))
-            self.end_headers()
-            with contextlib.suppress(OSError):
-                if self.path == "/slow":
-                    for _ in range(100):
-                        self.wfile.write(b"x")
-                        self.wfile.flush()
-                        time.sleep(0.1)
-                self.wfile.write(body)
-
-        def log_message(self, *arguments):
-            pass
-
+    """A small web server."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -541,6 +554,51 @@ def test_a_server_that_drips_is_cut_off(private, site_url, monkeypatch):
     assert time.monotonic() - began < 3
 
 
+@pytest.fixture(scope="module")
+def secure_url(site_url, tmp_path_factory):
+    """The same pages over https, with a certificate for localhost alone that is trusted."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = dt.datetime.now(dt.timezone.utc)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = tmp_path_factory.mktemp("tls") / "localhost.pem"
+    private_key = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    pem.write_bytes(private_key + certificate.public_bytes(serialization.Encoding.PEM))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(pem))
+        yield f"https://localhost:{server.server_port}"
+    server.shutdown()
+
+
+def test_https_is_checked_against_the_name(private, secure_url, monkeypatch):
+    assert use(private, "web_fetch", url=f"{secure_url}/json").content == '{"a": 1}'
+    other = use(private, "web_fetch", url=f"{secure_url}/json".replace("localhost", "127.0.0.1"))
+    assert "CERTIFICATE_VERIFY_FAILED" in other.content
+    monkeypatch.setattr(web, "_SECONDS", 0.7)
+    assert "did not answer within 0.7 seconds" in use(private, "web_fetch", url=f"{secure_url}/slow").content
+
+
 def test_it_asks(site_url):
     assert execute(ToolCall("web_fetch", {"url": site_url}), load("web_fetch")).kind == "denied"
 
@@ -594,6 +652,12 @@ def test_a_redirect_to_a_private_address_is_refused(site_url, monkeypatch):
     )
     with pytest.raises(ValueError, match=r"127\.0\.0\.2, an address that is not public"):
         web.fetch(f"{site_url}/in")
+
+
+def test_what_is_around_a_page_is_left_out_but_never_all_of_it():
+    assert web.html_to_text("<nav>menu</nav><p>text<footer>us</footer>") == "text"
+    assert web.html_to_text("<nav>menu<p>text") == "menu\n\ntext"
+    assert web.html_to_text("<svg><svg>x</svg>y</svg>z<script>'</nav>'</script>") == "z"
 
 
 @given(st.text(st.sampled_from("<>/ap div\n&amp;script\"'=!-中"), max_size=80))

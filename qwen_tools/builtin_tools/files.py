@@ -38,6 +38,8 @@ def tools(argument: str) -> list[Tool]:
         if not query.strip():
             raise ValueError("query is empty: give the text to look for")
         wanted, start = query.casefold(), folder.find(path)
+        if not start.exists():
+            raise ValueError(f"there is no folder {path}")
         found: list[str] = []
         deadline = time.monotonic() + _SEARCH_SECONDS
         for file in [start] if start.is_file() else folder.files(start):

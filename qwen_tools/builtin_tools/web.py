@@ -143,13 +143,18 @@ def _get(parts: SplitResult, private: bool, deadline: float) -> tuple[int, http.
     host = _ascii(parts.hostname or "")
     secure = parts.scheme == "https"
     port = parts.port or (443 if secure else 80)
-    raw = _connected(host, port, private, deadline)
+    stream = _connected(host, port, private, deadline)
     # Time-outs are of single reads; a server that sends a byte now and then is cut off by this.
-    watch = threading.Timer(max(0.0, deadline - time.monotonic()), lambda: _shut(raw))
+    watch = threading.Timer(max(0.0, deadline - time.monotonic()), lambda: _shut(stream))
     watch.daemon = True
     watch.start()
     try:
-        stream = ssl.create_default_context().wrap_socket(raw, server_hostname=host) if secure else raw
+        if secure:
+            wrapped = ssl.create_default_context().wrap_socket(
+                stream, server_hostname=host, do_handshake_on_connect=False
+            )
+            stream = wrapped  # which has taken the connection over
+            wrapped.do_handshake()
         connection = http.client.HTTPConnection(host, port)
         connection.sock = stream
         # What is no ASCII is quoted, and what is quoted already stays.
@@ -177,7 +182,7 @@ def _get(parts: SplitResult, private: bool, deadline: float) -> tuple[int, http.
         raise ValueError(f"{host} cannot be read: {' '.join(str(error).split()) or type(error).__name__}") from None
     finally:
         watch.cancel()
-        raw.close()
+        stream.close()
 
 
 def _shut(connection: socket.socket) -> None:
@@ -220,34 +225,41 @@ def _decoded(body: bytes, declared: str | None) -> str:
 
 def html_to_text(html: str) -> str:
     """What a reader sees of a page: headings and list items marked as in Markdown, links without their addresses."""
-    reader = _Reader()
-    reader.feed(html)
-    reader.close()
-    text = "".join(reader.pieces)
+    # Where nothing is left, the page is wrapped in what is left out, or does not close it.
+    text = _read(html, _UNSEEN | _AROUND) or _read(html, _UNSEEN)
     text = re.sub(r"[ \t\r\f\v\u00a0]+", " ", text)
     text = re.sub(r" ?\n(?: ?\n)+ ?", "\n\n", re.sub(r" ?\n ?", "\n", text)).strip()
     return text.translate({mark: space for space, mark in _KEPT.items()})
 
 
+def _read(html: str, unseen: frozenset[str]) -> str:
+    reader = _Reader(unseen)
+    reader.feed(html)
+    reader.close()
+    return "".join(reader.pieces).strip()
+
+
 # White space in <pre>, while that of all the rest is thrown together: two code points that no text has.
 _KEPT = {ord(" "): 0xFDD0, ord("\n"): 0xFDD1}
-_UNSEEN = {"script", "style", "noscript", "template", "svg", "iframe", "object", "nav", "footer"}
+_UNSEEN = frozenset({"script", "style", "noscript", "template", "svg", "iframe", "object"})
+_AROUND = frozenset({"nav", "footer"})
 _BLOCKS = {"p", "div", "section", "article", "main", "header", "aside", "ul", "ol", "table", "blockquote", "pre", "dl",
            "figure", "title", "body"}  # fmt: skip
 _LINES = {"br", "tr", "dt", "dd", "figcaption", "option"}
 
 
 class _Reader(HTMLParser):
-    def __init__(self) -> None:
+    def __init__(self, unseen: frozenset[str]) -> None:
         super().__init__(convert_charrefs=True)
         self.pieces: list[str] = []
-        self._unseen: list[str] = []
+        self._hides = unseen
+        self._unseen: list[str] = []  # the open elements that are left out: the first, and those of its name in it
         self._pre = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - HTMLParser's
         if self._unseen:
             self._unseen += [tag] if tag == self._unseen[0] else []
-        elif tag in _UNSEEN:
+        elif tag in self._hides:
             self._unseen.append(tag)
         else:
             self._pre += tag == "pre"
