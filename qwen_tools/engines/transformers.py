@@ -15,11 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import guide as guides
 from ..errors import UserError
 from ..events import Usage
-from ..families import detect
-from ..guide import Guide
+from ..families import detect, get
+from ..guide import Guide, available
+from ..guide.constraint import Constraint, Grammars
 from ..prompt import Prompt
 from ..template import TemplatePrompt
 from . import Piece, Settings
@@ -44,7 +44,7 @@ class TransformersEngine:
         self.tokenizer = tokenizer
         self._model = model
         self._end_ids = _end_ids(model, tokenizer)
-        self._grammars = guides.Grammars(tokenizer, model.config.vocab_size, sorted(self._end_ids))
+        self._grammars = Grammars(tokenizer, model.config.vocab_size, sorted(self._end_ids), get(family).dialect)
         self._cache = DynamicCache(config=model.config)
         self._cached: list[int] = []
         # Renamed in transformers 5.24, the first for which Python 3.10 is too old.
@@ -54,7 +54,7 @@ class TransformersEngine:
     @property
     def can_guide(self) -> bool:
         """Whether llguidance is installed."""
-        return guides.available()
+        return available()
 
     def generate(
         self,
@@ -86,7 +86,7 @@ class TransformersEngine:
         return until_stop(self._decode(ids, limit, settings, constraint), settings.stop)
 
     def _decode(
-        self, ids: list[int], limit: int, settings: Settings, constraint: guides.Constraint | None
+        self, ids: list[int], limit: int, settings: Settings, constraint: Constraint | None
     ) -> Generator[Piece, None, None]:
         """Generate at most ``limit`` tokens behind ``ids``."""
         import torch
