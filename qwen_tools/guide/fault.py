@@ -18,8 +18,8 @@ def place(schema: Any, fault_of: Callable[[Any], str]) -> Iterator[str]:
     node = schema
     while isinstance(node, (dict, list)):
         keys: list[Any] = list(node) if isinstance(node, dict) else list(range(len(node)))
-        # A wrong type is told by what does not go with it.
-        keys.sort(key=lambda key: key in _COMPANIONS)
+        # A wrong type, and a wrong property that is required, are told by what is wrong with them.
+        keys.sort(key=lambda key: key in (*_COMPANIONS, "required"))
         way = next((key for key in keys if fault_of(rebuilt(_only(node, key)))), None)
         if way is not None and isinstance(node, dict):
             node = _only(node, way)
