@@ -181,6 +181,30 @@ def test_what_a_tool_prints_is_not_the_answer(home):
     assert "NOISE" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("mode", "said", "prompt_end"),
+    [("show", "Hm.", "assistant\n"), ("hide", "thought for 0 s", "assistant\n"), ("off", "", "</think>\n\n")],
+)
+def test_thoughts_are_shown_folded_or_not_had(home, mode, said, prompt_end):
+    answer = "Yes." if mode == "off" else "<think>\nHm.\n</think>\n\nYes."
+    done = chat(home, [answer], "--family", "qwen3", "--thinking", mode, "--verbose", "Is it?")
+    assert done.stdout == "Yes.\n"
+    before, _, after = done.stderr.rpartition("\n──\n")
+    assert after.strip() == said
+    assert before.endswith(prompt_end)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is full is there on Linux")
+def test_an_answer_that_cannot_be_written_is_one_line_and_kept(home):
+    line = " ".join(command(home, ["word " * 5000], "Hi"))
+    done = subprocess.run(
+        ["bash", "-c", f"{line} > /dev/full"], stderr=subprocess.PIPE, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 1
+    assert done.stderr.strip() == "qwen_tools: the answer cannot be written: No space left on device"
+    assert load(sessions(home)[0])[-1].finish == "interrupted"
+
+
 def test_half_a_surrogate_pair_is_shown_and_does_not_crash(home):
     done = chat(home, ["a\ud83d b"], "Hi")
     assert (done.returncode, done.stdout) == (0, "a\\ud83d b\n")

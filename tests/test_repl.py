@@ -324,11 +324,11 @@ def test_commands_that_change(home):
 
 
 def test_a_turn_that_fails_leaves_the_conversation_as_it_was(home):
-    terminal = start(home, ["One."])
+    terminal = start(home, ["One.", ADD])
     terminal.ask("first").wait("One.").ready()
-    terminal.ask("second").wait("only 1 answer").ready()
-    terminal.press("up").wait("> second").press("ctrl-c").ready()
-    terminal.ask("/retry").wait(lambda: terminal.text.count("only 1 answer") == 2)
+    terminal.ask("second").wait("→ 3").wait("only 2 answers").ready()
+    terminal.press("up").wait("> second").press("ctrl-c").wait("again leaves").ready()
+    terminal.ask("/retry").wait(lambda: terminal.text.count("only 2 answers") == 2)
     leave(terminal)
     assert [message.content for message in load(sessions(home)[0])] == ["first", "One."]
     assert "second" in sessions(home)[0].read_text()

@@ -137,9 +137,7 @@ def run(args: argparse.Namespace) -> int:
             done = conversation.ask(prompt, answer.add)
             answer.print(done, conversation)
         else:
-            done = conversation.ask(prompt, screen.show)
-            if not conversation.closed:
-                screen.end(done)
+            done = screen.watch(lambda show: conversation.ask(prompt, show))
     return EXIT_CODES[done.reason]
 
 

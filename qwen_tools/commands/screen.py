@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
+from collections.abc import Callable
 from typing import TextIO
 
 from .. import events as ev
@@ -66,6 +68,16 @@ class Screen:
             case ev.RoundEnd():
                 self._end_thought()
                 self._activity.stop()
+
+    def watch(self, answer: Callable[[Callable[[ev.Event], None]], ev.Done]) -> ev.Done:
+        """Show what ``answer`` does with the function it is given, and leave the screen in order whatever ends it."""
+        done = ev.Done("failed")
+        try:
+            done = answer(self.show)
+        finally:
+            with contextlib.suppress(OSError):  # the terminal may be gone
+                self.end(done)
+        return done
 
     def end(self, done: ev.Done) -> None:
         """Close the last line and say what else must be said."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ... import events as ev
 from ...approval import Approval
 from ...engines import Engine
 from ...errors import UserError
@@ -57,6 +56,9 @@ class Repl:
             except Exception as error:
                 self._fatal = error
                 raise
+            count = len(self._conversation.messages)
+            if count > 1:
+                say(style(f"{self._conversation.session_name} goes on behind {count} messages", "2"))
         return self._conversation
 
     def run(self) -> int:
@@ -84,6 +86,12 @@ class Repl:
                 if error is self._fatal:
                     raise
                 say(style(paragraph(str(error)), "33"))
+            except BrokenPipeError:
+                raise
+            except Exception as error:  # a model that ran out of memory must not end the conversation
+                if error is self._fatal:
+                    raise
+                say(style(paragraph(f"{type(error).__name__}: {error}"), "31"))
             except KeyboardInterrupt:
                 self._stopped = True
                 say(style("stopped", "33"))
@@ -93,11 +101,14 @@ class Repl:
 
     def ask(self, question: str) -> None:
         """Ask, and show the answer."""
-        self._show(self.conversation.ask(question, self._screen.show))
+        conversation = self.conversation
+        done = self._screen.watch(lambda show: conversation.ask(question, show))
+        self._stopped = done.reason == "interrupted"
 
     def go_on(self) -> None:
         """Continue the answer that was cut."""
-        self._show(self.conversation.go_on(self._screen.show))
+        done = self._screen.watch(self.conversation.go_on)
+        self._stopped = done.reason == "interrupted"
 
     def change_model(self, name: str) -> None:
         """Go on with another model. The one before is kept until the other is there."""
@@ -114,11 +125,6 @@ class Repl:
             slash.run(self, line)
         elif line.strip():
             self.ask(line.strip())
-
-    def _show(self, done: ev.Done) -> None:
-        if not self.conversation.closed:
-            self._screen.end(done)
-        self._stopped = done.reason == "interrupted"
 
 
 def _history() -> Path:
