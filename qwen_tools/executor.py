@@ -183,8 +183,7 @@ class Execution:
                 value = asyncio.run(self._awaited(value))
             # Here, because a value's own methods may raise or take for ever just like the tool.
             output = value if isinstance(value, Output) else Output(value)
-            text = _shortened(_as_text(output.content), _LARGEST)
-            self._references = output.references
+            text, self._references = _shortened(_as_text(output.content), _LARGEST), output.references
         except BaseException as raised:  # noqa: BLE001 - also a tool that calls sys.exit is only a failed tool
             error = raised
         finally:

@@ -13,6 +13,7 @@ if it turns out to be anything else, it is shown as the text it is.
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from .executor import Execution, ToolResult, begin, interrupted, refusal
 from .guide import Guide
 from .messages import Message, ToolCall, as_messages
 from .parser import StreamParser
-from .prompt import Prompt
+from .prompt import Prompt, encode, generated
 from .salvage import wrong_opening
 from .template import TemplatePrompt, open_prompt
 from .tools import Tool, Toolbox
@@ -34,6 +35,7 @@ from .validate import check_schema
 
 # Tags of a call that are single tokens in the families' vocabularies.
 _OPENER = "<tool_call>"
+_CUT_TAG = re.compile(r"</?[a-z_]*\Z")
 # How many calls run at the same time.
 _SIDE_BY_SIDE = 8
 
@@ -69,12 +71,16 @@ def turn(
     ``tool_choice`` is ``auto``, ``none``, ``required`` or the name of an offered tool. ``guided`` lets the
     grammar help where the engine can. ``salvage`` also reads calls outside of tags. ``options``
     are the family's render options; ``template="model"`` lets the model's own chat template write the prompt.
-    Ends with RoundEnd and MessageAdded (the assistant's message). Raises UserError for what the caller got wrong.
+    Where ``messages`` end with an answer that was cut (its ``finish`` says so), it is continued, and the message that
+    is added stands for the whole of it. Ends with RoundEnd and MessageAdded (the assistant's message). Raises
+    UserError for what the caller got wrong.
     """
     toolbox = Toolbox.of(tools)
-    prompt, asking = _prepare(engine, messages, toolbox, parallel_calls, guided, salvage, settings, options, template)
+    prompt, asking, begun = _prepare(
+        engine, messages, toolbox, parallel_calls, guided, salvage, settings, options, template
+    )
     yield ev.RoundStart(1, prompt.text, prompt.dropped)
-    yield from _answer(asking, prompt, 1, _guide(asking, tool_choice), watched=tool_choice == "auto")
+    yield from _answer(asking, prompt, 1, _guide(asking, tool_choice), watched=tool_choice == "auto", begun=begun)
 
 
 def run(
@@ -108,7 +114,9 @@ def run(
     other than ``none`` holds for the first answer; afterwards the model is free to answer in text.
     """
     toolbox = Toolbox.of(tools)
-    prompt, asking = _prepare(engine, messages, toolbox, parallel_calls, guided, salvage, settings, options, template)
+    prompt, asking, begun = _prepare(
+        engine, messages, toolbox, parallel_calls, guided, salvage, settings, options, template
+    )
     history = _CallHistory()
     guide, watched = _guide(asking, tool_choice), tool_choice == "auto"
     text_only = tool_choice == "none"
@@ -118,7 +126,8 @@ def run(
         except KeyboardInterrupt:
             yield ev.Done("interrupted", "interrupted")
             return
-        message = yield from _answer(asking, prompt, number, guide, watched)
+        message = yield from _answer(asking, prompt, number, guide, watched, begun)
+        begun = None
         prompt.append([message])
         stopped = yield from _attend(
             message, prompt, toolbox, history, text_only, approve=approve, timeout=tool_timeout, limit=result_limit
@@ -148,13 +157,40 @@ def _prepare(
     settings: Settings | None,
     options: dict[str, Any] | None,
     template: str,
-) -> tuple[Prompt | TemplatePrompt, _Asking]:
+) -> tuple[Prompt | TemplatePrompt, _Asking, Piece | None]:
     for tool in toolbox:
         check_schema(tool.parameters, tool.name)
     prompt = open_prompt(template, engine.tokenizer, toolbox, engine.family, **(options or {}))
-    prompt.append(as_messages(messages))
+    given = as_messages(messages)
+    last = given[-1] if given else None
+    begun = None
+    if last and last.role == "assistant" and last.finish != "stop" and not last.calls:
+        begun = _begun(given.pop(), prompt.prefill, toolbox, engine.tokenizer)
+    prompt.append(given)
+    if begun:
+        prompt.begin(begun.text, begun.ids or None)
     guided = guided and engine.can_guide
-    return prompt, _Asking(engine, settings or Settings(), toolbox, prompt.prefill, parallel, guided, salvage)
+    return prompt, _Asking(engine, settings or Settings(), toolbox, prompt.prefill, parallel, guided, salvage), begun
+
+
+def _begun(message: Message, prefill: str, toolbox: Toolbox, tokenizer: Any) -> Piece:
+    """What stands of an answer that was cut. A call or a tag that was cut in it is begun anew.
+
+    Raises UserError where the rest of it cannot be asked for.
+    """
+    if message.raw is None and (message.reasoning or prefill):
+        raise UserError("the answer cannot be continued: its thoughts are not kept as they were generated")
+    if message.raw is not None and message.prefill != prefill:
+        raise UserError("the answer cannot be continued: it was begun with other options for thinking")
+    raw = message.content if message.raw is None else message.raw
+    text = _CUT_TAG.sub("", raw)
+    events = StreamParser(toolbox, prefill=prefill).feed(text)
+    calls = [event for event in events if isinstance(event, (ev.CallStart, ev.CallEnd, ev.CallError))]
+    if calls and isinstance(calls[-1], ev.CallStart):
+        text = text.rpartition(_OPENER)[0]
+    if tokenizer is None:
+        return Piece(text)
+    return Piece(text, tuple(encode(generated(text, message.token_ids if text == raw else None), tokenizer)))
 
 
 def _attend(
@@ -299,20 +335,27 @@ def _guide(asking: _Asking, tool_choice: str) -> Guide | None:
 
 
 def _answer(
-    asking: _Asking, prompt: Prompt | TemplatePrompt, round_number: int, guide: Guide | None, watched: bool
+    asking: _Asking,
+    prompt: Prompt | TemplatePrompt,
+    round_number: int,
+    guide: Guide | None,
+    watched: bool,
+    begun: Piece | None = None,
 ) -> Generator[Event, None, Message]:
     """Generate one answer, under a grammar from its first token or ``watched`` for a call that opens; returns the
-    assistant's message after having announced it.
+    assistant's message after having announced it. ``begun`` is what the prompt holds of the answer already.
     """
-    watch = _Watch(asking.toolbox) if watched and asking.guided and len(asking.toolbox) else None
     parser = StreamParser(asking.toolbox, prefill=asking.prefill, salvage=asking.salvage)
-    draft = _Draft()
-    said: list[Event] = []
+    draft = _Draft(begun)
+    said: list[Event] = parser.feed(begun.text) if begun else []
+    watch = None
+    if watched and asking.guided and len(asking.toolbox):
+        watch = _Watch(asking.toolbox, text_began=any(isinstance(event, ev.Text) for event in said))
     spent, usage = Usage(), Usage()
     finish = ""
     try:
         while not finish:
-            for piece in asking.engine.generate(prompt, asking.settings, begun=draft.ids, guide=guide):
+            for piece in asking.engine.generate(prompt, asking.settings, begun=draft.new_ids, guide=guide):
                 usage = piece.usage
                 fresh = parser.feed(piece.text)
                 if piece.finish:
@@ -337,8 +380,9 @@ def _answer(
                 spent, usage = _sum(spent, usage), Usage()
     except KeyboardInterrupt:
         finish = "interrupted"
-        fresh = parser.close(finish)
-        said += [*watch.held, *fresh] if watch else fresh
+        # It may have struck between any two steps: what is kept is what was generated.
+        parser = StreamParser(asking.toolbox, prefill=asking.prefill, salvage=asking.salvage)
+        said = [*parser.feed(draft.text), *parser.close(finish)]
     message = _message(said, draft, asking, finish)
     for event in (ev.RoundEnd(round_number, finish, _sum(spent, usage)), ev.MessageAdded(message)):
         try:
@@ -352,13 +396,13 @@ def _answer(
 class _Watch:
     """Waits for an answer to open a call, holding back text that may be one in a wrong form."""
 
-    def __init__(self, toolbox: Toolbox) -> None:
+    def __init__(self, toolbox: Toolbox, text_began: bool) -> None:
         self.opened = False
         self.strict = False
         self.held: list[Event] = []
         self._names = [tool.name for tool in toolbox]
         self.started = 0  # the piece with which the content began
-        self._text: str | None = ""  # None: it is text for certain
+        self._text: str | None = None if text_began else ""  # None: it is text for certain
 
     def feed(self, events: list[Event], pieces: int) -> list[Event]:
         """The events that may be shown now; they came from the piece after ``pieces`` others.
@@ -389,10 +433,11 @@ class _Watch:
 
 
 class _Draft:
-    """What the model generated so far, piece by piece."""
+    """What the model generated so far, piece by piece; the first is ``begun``, if anything was."""
 
-    def __init__(self) -> None:
-        self._pieces: list[Piece] = []
+    def __init__(self, begun: Piece | None) -> None:
+        self._pieces = [begun] if begun else []
+        self._begun_ids = len(begun.ids) if begun else 0
 
     @property
     def pieces(self) -> int:
@@ -403,6 +448,11 @@ class _Draft:
     def ids(self) -> tuple[int, ...]:
         """All ids."""
         return tuple(number for piece in self._pieces for number in piece.ids)
+
+    @property
+    def new_ids(self) -> tuple[int, ...]:
+        """The ids behind the prompt."""
+        return self.ids[self._begun_ids :]
 
     @property
     def text(self) -> str:
@@ -459,6 +509,7 @@ def _sum(first: Usage, second: Usage) -> Usage:
         first,
         new_tokens=first.new_tokens + second.new_tokens,
         forced_tokens=first.forced_tokens + second.forced_tokens,
+        lookup_tokens=first.lookup_tokens + second.lookup_tokens,
         prefill_s=first.prefill_s + second.prefill_s,
         decode_s=first.decode_s + second.decode_s,
     )

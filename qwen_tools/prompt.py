@@ -194,6 +194,7 @@ class Prompt:
         self._count = 0
         self._waiting = 0  # calls without a result
         self._tokenizer: Any = None
+        self._begun: list[Segment] = []
 
     def append(self, messages: Iterable[Message]) -> None:
         """Add messages; results must already be in the order of their calls (``as_messages`` sees to that).
@@ -202,8 +203,13 @@ class Prompt:
         is asked for. The prompt is then of no further use.
         """
         for message in messages:
+            self._begun = []
             self._count += 1
             self._add(message)
+
+    def begin(self, text: str, ids: tuple[int, ...] | None = None) -> None:
+        """The answer begins with this text, which was generated before; until the next message is added."""
+        self._begun = generated(text, ids)
 
     @property
     def segments(self) -> list[Segment]:
@@ -274,7 +280,7 @@ class Prompt:
             if not turn.segments:
                 turn.segments = _tidy(self._turn(turn, index))
             yield turn
-        yield _Turn([], [_marker(ASSISTANT + self.prefill)])
+        yield _Turn([], [_marker(ASSISTANT + self.prefill), *self._begun])
 
     def _system_turn(self) -> Iterator[Segment]:
         family = self.family
@@ -405,6 +411,11 @@ def tagged(text: str, kind: str = "text") -> Iterator[Segment]:
             yield _marker(piece)
         elif piece:
             yield Segment(piece, kind, False)
+
+
+def generated(text: str, ids: tuple[int, ...] | None) -> list[Segment]:
+    """The beginning of an answer that a model generated, with its ids where they are known."""
+    return list(tagged(text)) if ids is None else [Segment(text, "text", True, ids)]
 
 
 def tool_dict(tool: Any) -> Mapping[str, Any]:

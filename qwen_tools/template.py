@@ -12,7 +12,7 @@ from typing import Any
 from .errors import UserError
 from .families import get
 from .messages import Message, as_messages
-from .prompt import ASSISTANT, Prompt, Segment, encode, render, tool_dict
+from .prompt import ASSISTANT, Prompt, Segment, encode, generated, render, tool_dict
 
 # Unicode noncharacters, which no text holds: around a control token in somebody's text, and in the place of a
 # generated text.
@@ -149,11 +149,17 @@ class TemplatePrompt:
         self._tools = [tool_dict(tool) for tool in tools]
         self._options = options
         self._messages: list[Message] = []
+        self._begun: list[Segment] = []
         self._control = re.compile("|".join(map(re.escape, sorted(tokenizer.get_added_vocab(), key=len, reverse=True))))
 
     def append(self, messages: Iterable[Message]) -> None:
         """Add messages. What the template cannot write is said when the prompt is asked for."""
+        self._begun = []
         self._messages += messages
+
+    def begin(self, text: str, ids: tuple[int, ...] | None = None) -> None:
+        """The answer begins with this text, which was generated before; until the next message is added."""
+        self._begun = generated(text, ids)
 
     @property
     def prefill(self) -> str:
@@ -182,7 +188,7 @@ class TemplatePrompt:
             segments.append(Segment(before + header + message.prefill if header else last, "text", True))
             segments.append(Segment(message.raw or "", "text", True, message.token_ids))
             segments += self._split(part)
-        return segments
+        return segments + self._begun
 
     @property
     def text(self) -> str:

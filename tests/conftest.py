@@ -1,6 +1,8 @@
-"""What several test files share: the real embedded model, loaded once."""
+"""What several test files share: the real embedded model, loaded once, and a home for the program."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
@@ -17,3 +19,12 @@ def embedded() -> TransformersEngine:
     except UserError as error:
         pytest.skip(f"the embedded model is not installed: {error}")
     return load(folder, name="embedded")
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> Path:
+    """A user's home of its own: nothing of the real one is read or written."""
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return tmp_path

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import re
-import select
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,15 +13,6 @@ import pytest
 from qwen_tools.session import load
 
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
-
-
-@pytest.fixture
-def home(tmp_path, monkeypatch) -> Path:
-    """A user's home of its own: nothing of the real one is read or written."""
-    for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / "home"))
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    return tmp_path
 
 
 def command(home: Path, answers: list[str] | None, *arguments: str) -> list[str]:
@@ -195,6 +181,30 @@ def test_what_a_tool_prints_is_not_the_answer(home):
     assert "NOISE" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("mode", "said", "prompt_end"),
+    [("show", "Hm.", "assistant\n"), ("hide", "thought for 0 s", "assistant\n"), ("off", "", "</think>\n\n")],
+)
+def test_thoughts_are_shown_folded_or_not_had(home, mode, said, prompt_end):
+    answer = "Yes." if mode == "off" else "<think>\nHm.\n</think>\n\nYes."
+    done = chat(home, [answer], "--family", "qwen3", "--thinking", mode, "--verbose", "Is it?")
+    assert done.stdout == "Yes.\n"
+    before, _, after = done.stderr.rpartition("\n──\n")
+    assert after.strip() == said
+    assert before.endswith(prompt_end)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is full is there on Linux")
+def test_an_answer_that_cannot_be_written_is_one_line_and_kept(home):
+    line = " ".join(command(home, ["word " * 5000], "Hi"))
+    done = subprocess.run(
+        ["bash", "-c", f"{line} > /dev/full"], stderr=subprocess.PIPE, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 1
+    assert done.stderr.strip() == "qwen_tools: the answer cannot be written: No space left on device"
+    assert load(sessions(home)[0])[-1].finish == "interrupted"
+
+
 def test_half_a_surrogate_pair_is_shown_and_does_not_crash(home):
     done = chat(home, ["a\ud83d b"], "Hi")
     assert (done.returncode, done.stdout) == (0, "a\\ud83d b\n")
@@ -214,159 +224,3 @@ def test_a_reader_that_goes_away_is_no_error(home):
     assert done.stdout == "word "
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
-
-
-class Terminal:
-    """A real terminal around the program: type and read, as a person does."""
-
-    def __init__(self, arguments: list[str], **environment: str) -> None:
-        self.pid, self._fd = pty.fork()
-        if self.pid == 0:
-            os.execve(arguments[0], arguments, {**os.environ, "TERM": "xterm-256color", **environment})
-        self.seen = ""
-
-    def read_until(self, words: str, timeout: float = 30) -> str:
-        deadline = time.monotonic() + timeout
-        start = len(self.seen)
-        while words not in self.seen[start:]:
-            ready, _, _ = select.select([self._fd], [], [], max(0, deadline - time.monotonic()))
-            if not ready:
-                raise AssertionError(f"{words!r} did not come; seen: {self.seen[start:]!r}")
-            try:
-                self.seen += os.read(self._fd, 65536).decode("utf-8", "replace")
-            except OSError:
-                break
-        return self.seen[start:]
-
-    def type(self, text: str) -> None:
-        os.write(self._fd, text.encode())
-
-    def code(self) -> int:
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                return os.waitstatus_to_exitcode(status)
-            time.sleep(0.05)
-        os.kill(self.pid, signal.SIGKILL)
-        raise AssertionError("the program did not end")
-
-
-def test_a_conversation_at_a_terminal(home):
-    terminal = Terminal(command(home, [CALL, "It is 3.", "You are welcome."]))
-    terminal.read_until("> ")
-    terminal.type("1 and 2?\r")
-    answer = terminal.read_until("> ")
-    assert "It is 3." in answer
-    assert "\x1b[36m" in answer  # tool activity in colour
-    terminal.type("Thanks!\r")
-    assert "You are welcome." in terminal.read_until("> ")
-    terminal.type("\x04")
-    assert terminal.code() == 0
-    conversation = load(sessions(home)[0])
-    assert [message.role for message in conversation] == [
-        "user",
-        "assistant",
-        "tool",
-        "assistant",
-        "user",
-        "assistant",
-    ]
-
-
-def test_an_answer_cannot_steer_the_terminal(home):
-    evil = "a\x1b[2Jb\x1b]0;title\x07"
-    terminal = Terminal(command(home, [evil, "Fine."], "--verbose"))
-    terminal.read_until("> ")
-    terminal.type("go\r")
-    assert "a\\u001b[2Jb" in terminal.read_until("title")
-    time.sleep(0.5)  # the answer may come together with the next prompt
-    terminal.type("again\r")  # the prompt that is shown now holds the answer
-    terminal.read_until("Fine.")
-    assert "\x1b[2J" not in terminal.seen
-    assert "\x1b]0;" not in terminal.seen
-    time.sleep(0.5)  # until there is a prompt again
-    terminal.type("\x04")
-    assert terminal.code() == 0
-    # A program gets it as it is.
-    assert chat(home, [evil], "Hi").stdout == evil + "\n"
-
-
-def test_no_color_is_obeyed(home):
-    terminal = Terminal(command(home, [CALL, "It is 3."]), NO_COLOR="1")
-    terminal.read_until("> ")
-    terminal.type("1 and 2?\r")
-    answer = terminal.read_until("> ")
-    assert "\x1b[36m" not in answer
-    terminal.type("/exit\r")
-    assert terminal.code() == 0
-
-
-def test_a_turn_that_fails_leaves_the_conversation_as_it_was(home):
-    terminal = Terminal(command(home, ["One."]))
-    terminal.read_until("> ")
-    terminal.type("first\r")
-    terminal.read_until("> ")
-    terminal.type("second\r")
-    assert "only 1 answer" in terminal.read_until("> ")
-    terminal.type("\x1b[A")  # the line can be had again
-    assert "second" in terminal.read_until("second")
-    time.sleep(0.5)  # the editor has to have drawn the line
-    terminal.type("\x03")
-    terminal.read_until("again leaves")
-    time.sleep(0.5)
-    terminal.type("\x03")
-    assert terminal.code() == 130
-    assert [message.content for message in load(sessions(home)[0])] == ["first", "One."]
-
-
-def test_ctrl_c_stops_a_tool_and_the_conversation_goes_on(home):
-    tools = home / "slow.py"
-    tools.write_text('import time\n\ndef wait() -> str:\n    """Wait."""\n    time.sleep(20)\n    return "done"\n')
-    call = '<tool_call>\n{"name": "wait", "arguments": {}}\n</tool_call>'
-    terminal = Terminal(command(home, [call, "Fine."], "--tools", str(tools)))
-    terminal.read_until("> ")
-    terminal.type("wait\r")
-    terminal.read_until("[y/N]")
-    terminal.type("y\r")
-    time.sleep(0.5)
-    terminal.type("\x03")
-    assert "interrupted" in terminal.read_until("> ")
-    terminal.type("and?\r")
-    assert "Fine." in terminal.read_until("> ")
-    terminal.type("/exit\r")
-    assert terminal.code() == 0
-
-
-def test_a_tool_that_may_write_asks_and_no_means_no(home):
-    tools = home / "writing.py"
-    tools.write_text(
-        "from pathlib import Path\n\n"
-        f'def note(text: str) -> str:\n    """Write a note.\n\n    Args:\n        text: what to write\n    """\n'
-        f'    Path({str(home / "note.txt")!r}).write_text(text)\n    return "written"\n'
-    )
-    call = '<tool_call>\n{"name": "note", "arguments": {"text": "a\\u001b[2Jb"}}\n</tool_call>'
-    terminal = Terminal(
-        command(home, [call, "Not written.", call.replace("a", "b", 0), "Written."], "--tools", str(tools))
-    )
-    terminal.read_until("> ")
-    terminal.type("note\r")
-    question = terminal.read_until("[y/N]")
-    assert "\\u001b[2J" in question
-    assert "\x1b[2J" not in re.sub(r"\x1b\[\d*m", "", question)
-    terminal.type("n\r")
-    assert "Not written." in terminal.read_until("> ")
-    assert not (home / "note.txt").exists()
-    terminal.type("again\r")
-    terminal.read_until("[y/N]")
-    terminal.type("y\r")
-    assert "Written." in terminal.read_until("> ")
-    assert (home / "note.txt").read_text() == "a\x1b[2Jb"
-    # With nobody to ask it is refused.
-    (home / "note.txt").unlink()
-    done = chat(home, [call, "Refused."], "--tools", str(tools), "note")
-    assert (done.returncode, done.stdout) == (0, "Refused.\n")
-    assert "denied" in done.stderr
-    assert not (home / "note.txt").exists()
-    terminal.type("\x04")
-    assert terminal.code() == 0

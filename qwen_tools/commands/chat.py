@@ -1,7 +1,7 @@
 """``chat``: one answer for a prompt, or a conversation at the terminal.
 
-Prints what the loop says: the answer to stdout, everything else to stderr. No decision about turns, calls or
-tools is made here.
+Reads the arguments, and prints what programs want to read: the answer to stdout, everything else to stderr. The
+conversation is ``conversation.py``, what a person sees ``screen.py``, what a person types ``repl/``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -20,16 +19,16 @@ from ..approval import MODES, Approval
 from ..engines import Engine, Settings, open_engine
 from ..errors import UserError
 from ..families import read_options
-from ..loop import run as run_loop
-from ..messages import Message, ToolCall, as_dicts
-from ..profiles import Profile, profile, system_text
-from ..prompt import Prompt
-from ..session import Session, latest, load, path_of
-from ..template import TemplatePrompt, open_prompt, template_difference
+from ..messages import as_dicts
+from ..models import Progress
+from ..session import Session, latest, path_of
+from ..template import template_difference
 from ..tool_sources import load as load_tools
-from ..tools import Tool, Toolbox
-from .render import ids_view, table_view, text_view
-from .terminal import colours, positive, say, visible
+from .activity import Activity
+from .conversation import Asking, Conversation
+from .question import person
+from .screen import THINKING, Screen
+from .terminal import positive, say
 
 EXIT_CODES = {"stop": 0, "length": 1, "max_rounds": 1, "insisted": 1, "interrupted": 130}
 
@@ -78,6 +77,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what may run: ask (the default: what only reads runs, the rest asks), read (the rest is refused), "
         "all (without asking), none",
     )
+    sampling = parser.add_argument_group("sampling", "what is not given is as the model's own generation_config says")
+    sampling.add_argument("--temperature", type=float, help="0 for the likeliest token, always")
+    sampling.add_argument("--top-p", type=float, help="sample from the likeliest tokens that make up this probability")
+    sampling.add_argument("--top-k", type=int, help="sample from this many of the likeliest tokens")
+    sampling.add_argument("--min-p", type=float, help="leave out tokens below this share of the likeliest one")
+    sampling.add_argument("--repetition-penalty", type=float, help="above 1: tokens that were there are less likely")
+    sampling.add_argument("--seed", type=int, help="the same seed draws the same answer")
+    sampling.add_argument("--stop", action="append", default=[], help="a text that ends the answer; repeatable")
     kept = parser.add_argument_group("the session").add_mutually_exclusive_group()
     kept.add_argument("--continue", action="store_true", dest="go_on", help="go on with the latest session")
     kept.add_argument("--session", metavar="NAME", help="go on with the session of that name, or begin it")
@@ -85,6 +92,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="one JSON object instead of text")
     output.add_argument("--events", action="store_true", help="JSON lines, one an event, as they happen")
+    output.add_argument(
+        "--thinking",
+        choices=THINKING,
+        default="show",
+        help="thoughts in full, folded into a line, or off: none are shown, or had where the family can do without",
+    )
     output.add_argument("--verbose", action="store_true", help="show the exact raw prompt of every round")
 
 
@@ -96,23 +109,36 @@ def run(args: argparse.Namespace) -> int:
     if talk and (args.json or args.events):
         raise UserError("--json and --events need a PROMPT")
     prompt = None if talk else _whole_prompt(args.prompt)
-    toolbox = load_tools(args.tools)
-    options = read_options(args.option)
+    tools = load_tools(args.tools)
+    asking = _asking(args)
+    activity = Activity()
+    approval = Approval(args.approve, person(activity))
     session = _session(args)  # before the model is loaded, which takes longer than an error should
-    engine = _open(args, options)
-    chat = Chat(engine, toolbox, profile(engine.name), options, args, session)
+
+    def load(name: str | None, progress: Progress | None = None) -> Engine:
+        return _open(args, name or args.model, asking.options, progress)
+
+    def begin(engine: Engine) -> Conversation:
+        return Conversation(engine, tools, asking, approval, session)
+
+    screen = Screen(activity, thinking=args.thinking, verbose=args.verbose)
     # stdout is the answer: what a tool prints goes to stderr.
     with contextlib.redirect_stdout(sys.stderr):
-        return _converse(chat) if prompt is None else chat.ask(prompt)
+        if prompt is None:
+            from .repl import Repl
 
-
-def _whole_prompt(argument: str | None) -> str:
-    """The question: what was piped in, in front of the argument."""
-    piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read().strip()
-    prompt = "\n\n".join(part for part in (piped, argument) if part)
-    if not prompt.strip():
-        raise UserError("nothing was asked: give a PROMPT, or pipe one in")
-    return prompt
+            name = args.model or "embedded"
+            return Repl(name, load, begin, tools, approval, screen, activity, keep=session is not None).run()
+        conversation = begin(load(None))
+        if args.events:
+            done = conversation.ask(prompt, _print_event)
+        elif args.json:
+            answer = _Object()
+            done = conversation.ask(prompt, answer.add)
+            answer.print(done, conversation)
+        else:
+            done = screen.watch(lambda show: conversation.ask(prompt, show))
+    return EXIT_CODES[done.reason]
 
 
 def _session(args: argparse.Namespace) -> Session | None:
@@ -125,9 +151,45 @@ def _session(args: argparse.Namespace) -> Session | None:
     return None if args.no_log else Session.new()
 
 
-def _open(args: argparse.Namespace, options: dict[str, Any]) -> Engine:
+def _asking(args: argparse.Namespace) -> Asking:
+    """How the command line says that the model is asked."""
+    options = read_options(args.option)
+    if args.thinking == "off":
+        options["enable_thinking"] = False
+    settings = Settings(
+        max_new_tokens=args.max_new_tokens,
+        temperature=args.temperature,
+        top_p=args.top_p,
+        top_k=args.top_k,
+        min_p=args.min_p,
+        repetition_penalty=args.repetition_penalty,
+        seed=args.seed,
+        stop=tuple(args.stop),
+    )
+    return Asking(
+        settings,
+        options,
+        system=args.system,
+        tool_choice=args.tool_choice,
+        guided=args.guide == "on",
+        salvage=args.salvage,
+        max_rounds=args.max_rounds,
+        template=args.template,
+    )
+
+
+def _whole_prompt(argument: str | None) -> str:
+    """The question: what was piped in, in front of the argument."""
+    piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read().strip()
+    prompt = "\n\n".join(part for part in (piped, argument) if part)
+    if not prompt.strip():
+        raise UserError("nothing was asked: give a PROMPT, or pipe one in")
+    return prompt
+
+
+def _open(args: argparse.Namespace, model: str | None, options: dict[str, Any], progress: Progress | None) -> Engine:
     started = time.monotonic()
-    engine = open_engine(args.model, family=args.family, device=args.device, dtype=args.dtype)
+    engine = open_engine(model, family=args.family, device=args.device, dtype=args.dtype, progress=progress)
     if args.verbose:
         say(f"{engine.name} ({engine.family}) was ready after {time.monotonic() - started:.1f} s")
     if engine.tokenizer is not None and args.template == "family":
@@ -137,217 +199,19 @@ def _open(args: argparse.Namespace, options: dict[str, Any]) -> Engine:
     return engine
 
 
-class Chat:
-    """A conversation: its messages, and how its answers are asked for and shown."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        toolbox: Toolbox,
-        asked: Profile,
-        options: dict[str, Any],
-        args: argparse.Namespace,
-        session: Session | None,
-    ) -> None:
-        self.engine = engine
-        self.toolbox = toolbox
-        self._profile = asked
-        self._options = options
-        self._args = args
-        self._session = session
-        self._approval = Approval(args.approve, _ask if sys.stdin.isatty() and sys.stderr.isatty() else None)
-        self.messages: list[Message] = []
-        if session and session.path.exists():
-            self._go_on(session)
-        else:
-            self._begin()
-
-    @property
-    def session_name(self) -> str | None:
-        """What --session calls it, where it is kept."""
-        return self._session.path.stem if self._session else None
-
-    def clear(self) -> None:
-        """Begin anew."""
-        if self._session:
-            self._session.close()
-            self._session = Session.new()
-        self._begin()
-
-    def _begin(self) -> None:
-        given = self._args.system
-        system = system_text(self._profile, self.toolbox) if given is None else given
-        self.messages = [] if system is None else [Message("system", system)]
-        if self._session:
-            self._session.about(self.engine.name, self.engine.family)
-            self._session.add(self.messages)
-
-    def _go_on(self, session: Session) -> None:
-        """Go on with a conversation where it ended."""
-        self.messages = load(session.path, (self.engine.name, self.engine.family))
-        told = self.messages[0].content if self.messages and self.messages[0].role == "system" else None
-        if self._args.system not in (None, told):
-            raise UserError(f"the session {session.path.stem} has another system text; go on without --system")
-        session.about(self.engine.name, self.engine.family)
-
-    def _keep(self, message: Message) -> None:
-        """Make a message part of the conversation, on disk too."""
-        self.messages.append(message)
-        if self._session:
-            self._session.add([message])
-
-    def next_prompt(self) -> Prompt | TemplatePrompt:
-        """The prompt as it stands: what the model has read and said, up to where it would go on."""
-        tokenizer, family = self.engine.tokenizer, self.engine.family
-        prompt = open_prompt(self._args.template, tokenizer, self.toolbox, family, **self._options)
-        prompt.append(self.messages)
-        return prompt
-
-    def ask(self, question: str) -> int:
-        """One user turn. When it fails the conversation is as before, and the question is in the log."""
-        user, before = Message("user", question), len(self.messages)
-        screen = (
-            _JsonScreen() if self._args.json else _EventScreen() if self._args.events else _Screen(self._args.verbose)
-        )
-        done = ev.Done("interrupted")
-        try:
-            self._keep(user)
-            events = run_loop(
-                self.engine,
-                list(self.messages),
-                self.toolbox,
-                tool_choice=self._args.tool_choice,
-                parallel_calls=self._profile.parallel_calls,
-                guided=self._args.guide == "on",
-                salvage=self._args.salvage,
-                answer_after_result=self._profile.answer_after_result,
-                max_rounds=self._args.max_rounds,
-                settings=Settings(max_new_tokens=self._args.max_new_tokens, do_sample=self._profile.do_sample),
-                options=self._options,
-                template=self._args.template,
-                approve=self._approval,
-            )
-
-            def attend(event: ev.Event) -> None:
-                if isinstance(event, ev.MessageAdded):
-                    self._keep(event.message)
-                screen.show(event)
-
-            for event in _interruptible(events, attend):
-                if isinstance(event, ev.Done):
-                    done = event
-        except Exception as error:
-            del self.messages[before:]
-            if self._session:
-                self._session.rewind(before)
-                self._session.failed(user, str(error))
-            raise
-        screen.end(done, self)
-        return EXIT_CODES[done.reason]
-
-
-def _interruptible(events: Iterator[ev.Event], show: Any) -> Iterator[ev.Event]:
-    """Show and pass on every event; a Ctrl-C while showing is handed to the loop, which ends the
-    answer in good order.
-    """
-    interrupted = False
-    generator: Any = events
-    while True:
-        try:
-            event = generator.throw(KeyboardInterrupt()) if interrupted else next(generator)
-        except StopIteration:
-            return
-        interrupted = False
-        yield event
-        try:
-            show(event)
-        except KeyboardInterrupt:
-            interrupted = not isinstance(event, ev.Done)
-
-
-def _ask(call: ToolCall, tool: Tool) -> str:  # noqa: ARG001 - what Approval calls
-    """Ask the person about a call."""
-    say(f"{call.name} may change something. It would run with:")
-    say(visible(json.dumps(call.arguments, ensure_ascii=False, indent=2), keep="\n"))
-    sys.stderr.write("Run it? [y/N] (or a: always, e: always exactly this, v: never) ")
-    sys.stderr.flush()
-    answers = {"y": "once", "yes": "once", "a": "always", "e": "exact", "v": "never"}
-    return answers.get(sys.stdin.readline().strip().lower(), "no")
-
-
-class _Screen:
-    """For people: the answer on stdout as it comes, what the tools do on stderr."""
-
-    def __init__(self, verbose: bool) -> None:
-        self._answer: Any = sys.__stdout__
-        self._verbose = verbose
-        self._line_open = False
-        self._told_dropped = False
-
-    def show(self, event: ev.Event) -> None:
-        """Print one event."""
-        if isinstance(event, ev.Text):
-            # A program that reads the answer gets it as it is; a terminal must not be steered by it.
-            text = visible(event.delta, keep="\n\t") if self._answer.isatty() else event.delta
-            print(text, end="", flush=True, file=self._answer)
-            self._line_open = not event.delta.endswith("\n")
-        elif isinstance(event, ev.Reasoning):
-            sys.stderr.write(_style(visible(event.delta, keep="\n\t"), "2"))
-            sys.stderr.flush()
-        elif isinstance(event, ev.ReasoningEnd):
-            say("")
-        elif isinstance(event, ev.RoundStart) and event.dropped and not self._told_dropped:
-            self._told_dropped = True
-            say("the thoughts of earlier turns are left out of the prompt, as this family's rule is")
-        elif isinstance(event, ev.RoundStart) and self._verbose:
-            say(_style(f"── prompt of round {event.round} ──", "2"))
-            say(visible(event.prompt, keep="\n\t") if sys.stderr.isatty() else event.prompt)
-            say(_style("──", "2"))
-        elif isinstance(event, ev.TakenBack) and self._verbose:
-            say(_style(f"taken back, to be written as a call: {visible(event.text)}", "2"))
-        elif isinstance(event, ev.ToolStart):
-            self._close_line()
-            arguments = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in _items(event.call))
-            say(_style(f"⚙ {visible(event.call.name or 'call')}({visible(arguments)})", "36"))
-        elif isinstance(event, ev.ToolEnd):
-            say(
-                _style(
-                    f"  {'→' if event.ok else '✗'} {visible(_short(event.content))}",
-                    "2" if event.ok else "31",
-                )
-            )
-
-    def end(self, done: ev.Done, chat: Chat) -> None:  # noqa: ARG002 - the same shape as the other screens
-        """Close the last line and say what else must be said."""
-        self._close_line()
-        if done.message:
-            say(_style(done.message, "33"))
-
-    def _close_line(self) -> None:
-        if self._line_open:
-            print(flush=True, file=self._answer)
-            self._line_open = False
-
-
-class _EventScreen:
+def _print_event(event: ev.Event) -> None:
     """For programs: every event as a JSON line."""
-
-    def show(self, event: ev.Event) -> None:
-        """Print one event."""
-        print(json.dumps(ev.to_dict(event), ensure_ascii=False), flush=True, file=sys.__stdout__)
-
-    def end(self, done: ev.Done, chat: Chat) -> None:
-        """Nothing: Done was an event."""
+    print(json.dumps(ev.to_dict(event), ensure_ascii=False), flush=True, file=sys.__stdout__)
 
 
-class _JsonScreen:
+class _Object:
     """For programs: one object when all is over."""
 
     def __init__(self) -> None:
         self._calls: list[dict[str, Any]] = []
         self._rounds: list[dict[str, Any]] = []
 
-    def show(self, event: ev.Event) -> None:
+    def add(self, event: ev.Event) -> None:
         """Remember what the object will say."""
         if isinstance(event, ev.MessageAdded) and event.message.role == "assistant":
             self._calls += [{"name": call.name, "arguments": call.arguments} for call in event.message.calls]
@@ -357,90 +221,22 @@ class _JsonScreen:
         elif isinstance(event, ev.RoundEnd):
             self._rounds.append(asdict(event.usage))
 
-    def end(self, done: ev.Done, chat: Chat) -> None:
+    def print(self, done: ev.Done, conversation: Conversation) -> None:
         """Print the object."""
-        last = chat.messages[-1]
+        last = conversation.messages[-1]
         print(
             json.dumps(
                 {
                     "answer": last.content if last.role == "assistant" else "",
                     "finish_reason": done.reason,
-                    "messages": as_dicts(chat.messages),
+                    "messages": as_dicts(conversation.messages),
                     "calls": self._calls,
                     "rounds": self._rounds,
-                    "model": chat.engine.name,
-                    "family": chat.engine.family,
-                    "session": chat.session_name,
+                    "model": conversation.engine.name,
+                    "family": conversation.engine.family,
+                    "session": conversation.session_name,
                 },
                 ensure_ascii=False,
             ),
             file=sys.__stdout__,
         )
-
-
-def _items(call: ToolCall) -> list[tuple[str, Any]]:
-    return list(call.arguments.items()) if isinstance(call.arguments, dict) else [("arguments", call.arguments)]
-
-
-def _style(text: str, code: str) -> str:
-    return f"\x1b[{code}m{text}\x1b[0m" if colours(sys.stderr) else text
-
-
-def _short(text: str, limit: int = 300) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
-
-
-def _converse(chat: Chat) -> int:
-    """The conversation at a terminal."""
-    with contextlib.suppress(ImportError):
-        import readline  # noqa: F401 - arrow keys and history in input()
-
-    names = ", ".join(tool.name for tool in chat.toolbox) or "no tools"
-    say(f"{chat.engine.name} ({chat.engine.family}), {names}.")
-    say("/prompt shows the raw prompt, /clear begins anew, /exit or Ctrl-D leaves, Ctrl-C stops an answer.")
-    leaving = False
-    while True:
-        try:
-            # input() has line editing only on the real stdout.
-            with contextlib.redirect_stdout(sys.__stdout__):
-                line = input("> ").strip()
-        except EOFError:
-            say("")
-            return 0
-        except KeyboardInterrupt:
-            if leaving:
-                return 130
-            leaving = True
-            say("\nCtrl-C again leaves.")
-            continue
-        leaving = False
-        if line == "/exit":
-            return 0
-        try:
-            if line == "/clear":
-                chat.clear()
-            elif line.startswith("/prompt"):
-                _show_prompt(chat, line.removeprefix("/prompt").strip())
-            elif line.startswith("/"):
-                say(f"unknown command {line.split()[0]}; there are /prompt, /clear and /exit")
-            elif line:
-                chat.ask(line)
-        except UserError as error:
-            say(str(error))
-
-
-def _show_prompt(chat: Chat, view: str) -> None:
-    """The exact raw prompt that the next turn continues, in the views of ``render``."""
-    prompt, tokenizer = chat.next_prompt(), chat.engine.tokenizer
-    if view in ("--ids", "--table") and tokenizer is None:
-        raise UserError(f"/prompt {view} needs a model with a tokenizer")
-    if view == "--ids":
-        lines = ids_view(prompt.segments, tokenizer)
-    elif view == "--table":
-        lines = table_view(prompt.segments, tokenizer)
-    elif not view:
-        lines = iter([text_view(prompt.segments, colours(sys.stderr))])
-    else:
-        raise UserError(f"/prompt takes --ids or --table, not {view}")
-    for text in lines:
-        say(text)
