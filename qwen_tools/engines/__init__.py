@@ -102,7 +102,8 @@ class Engine(Protocol):
 
 
 def open_engine(model: str | None, *, family: str | None = None, device: str = "auto", dtype: str = "auto") -> Engine:
-    """The engine for what the user named: see ``models`` for the names, and ``scripted:FILE``.
+    """The engine for what the user named: see ``models`` for the names, ``scripted:FILE``, and
+    ``completions:URL[#MODEL]`` for a server.
 
     Raises UserError: code 3 when the model is not to be had, 2 when the name makes no sense.
     """
@@ -110,6 +111,11 @@ def open_engine(model: str | None, *, family: str | None = None, device: str = "
         from .scripted import ScriptedEngine
 
         return ScriptedEngine.from_file(model.removeprefix("scripted:"), family or "qwen2.5")
+
+    if model and model.startswith("completions:"):
+        from .completions import connect
+
+        return connect(model.removeprefix("completions:"), family)
 
     from .. import models
 
