@@ -110,8 +110,8 @@ def open_engine(
     dtype: str = "auto",
     progress: Progress | None = None,
 ) -> Engine:
-    """The engine for what the user named: see ``models`` for the names, and ``scripted:FILE``. ``progress`` is told
-    how a model is made ready, where that takes long.
+    """The engine for what the user named: see ``models`` for the names, ``scripted:FILE``, and
+    ``completions:URL[#MODEL]`` for a server. ``progress`` is told how a model is made ready, where that takes long.
 
     Raises UserError: code 3 when the model is not to be had, 2 when the name makes no sense.
     """
@@ -119,6 +119,11 @@ def open_engine(
         from .scripted import ScriptedEngine
 
         return ScriptedEngine.from_file(model.removeprefix("scripted:"), family or "qwen2.5")
+
+    if model and model.startswith("completions:"):
+        from .completions import connect
+
+        return connect(model.removeprefix("completions:"), family)
 
     from .. import models
 
