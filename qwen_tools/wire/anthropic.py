@@ -27,6 +27,7 @@ from .request import (
     chosen,
     distinct,
     function_of,
+    in_order,
     kept_head,
     kept_tools,
     own_names,
@@ -248,7 +249,7 @@ def write_request(request: Request) -> dict[str, Any]:
         body["tools"] = kept_tools(request, "anthropic", read_tool, lambda tool: _write_tool(tool, names.wire))
     if table:
         body["metadata"] = {**(body.get("metadata") or {}), NAMES: json.dumps(table, ensure_ascii=False)}
-    return body
+    return in_order(body, "model", "max_tokens", "system", "messages", "tools")
 
 
 def _write_system(systems: list[Message]) -> Any:
