@@ -319,7 +319,7 @@ def _write_items(message: Message) -> list[Any]:
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": part, "annotations": []}]}
         if isinstance(part, str)
         else {"type": "function_call", "call_id": part.id, "name": part.name, "arguments": part.arguments_json}
-        for part in parts(message)
+        for part in list(parts(message)) or [""]
     ]
 
 
