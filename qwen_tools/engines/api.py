@@ -38,6 +38,7 @@ SILENCE_S = 600.0
 RETRIES = 2
 MAX_ANSWER = 64_000_000  # characters of a stream
 _MAX_ERROR = 64_000
+_PAUSE_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,7 @@ class ApiEngine:
             except httpx2.TransportError as error:
                 reason = error
             if attempt < RETRIES:
-                time.sleep(0.5 * 2**attempt)
+                time.sleep(_PAUSE_S * 2**attempt)
         words = self._harmless(str(reason)) or type(reason).__name__
         raise UserError(f"cannot reach {self.url}: {words}", code=3) from reason
 

@@ -172,7 +172,7 @@ class Reading:
             start: list[Event] = [] if open_call.name else [ev.CallStart(open_call.index, open_call.id)]
             problem = Problem(kind, words, (0, len(text)), text)
             return self._new([*start, ev.CallError(open_call.index, problem)])
-        return self._new([ev.CallEnd(open_call.index, replace(call, raw=text, at=open_call.at))])
+        return self._new([ev.CallEnd(open_call.index, replace(call, at=open_call.at))])
 
     def close(self, finish: str) -> list[Event]:
         """The answer is over."""

@@ -34,7 +34,7 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "qwen3": [{}, {"enable_thinking": False}],
     "qwen3.8": [
         {"enable_thinking": thinking, "preserve_thinking": preserve, "reasoning_effort": effort}
-        for thinking, efforts in ((True, ("xhigh", "medium", "low")), (False, ("xhigh",)))
+        for thinking, efforts in ((True, ("xhigh", "low", "medium")), (False, ("xhigh",)))
         for effort in efforts
         for preserve in (True, False)
     ],
@@ -55,7 +55,7 @@ def read_request(text: str, family: str | None = None) -> Request:
     """
     names = [family] if family else ["qwen3", "qwen2.5", "qwen3.8", "qwen3-coder", "qwq"]
     turns, closed = _split(text)
-    best: tuple[tuple[int, int], Request] | None = None
+    best: tuple[tuple[int, int, int], Request] | None = None
     first: WireError | None = None
     for name in names:
         chosen = get(name)
@@ -65,7 +65,7 @@ def read_request(text: str, family: str | None = None) -> Request:
             except WireError as error:
                 first = first or error
                 continue
-            rank = (len(request.messages), odd)
+            rank = (len(request.messages), odd, -len(request.tools))
             if best is None or rank < best[0]:
                 best = rank, request
     if best is None:
