@@ -178,8 +178,8 @@ class ApiEngine:
         try:
             for chunk in self._chunks(body):
                 events = _renamed(reader.feed(chunk), own)
-                first = first or time.monotonic()
                 if events:
+                    first = first or time.monotonic()
                     yield Piece("", usage=reader.usage, events=tuple(events))
             if reader.finish is None:
                 raise WireError("", "the stream ended before the answer did")
