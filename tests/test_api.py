@@ -8,6 +8,7 @@ import json
 import os
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -122,7 +123,11 @@ def test_names_with_dots_reach_the_tool_again(kind):
     assert "math.half" not in json.dumps(server.requests[1]).replace('"name": "math.half"', "")
 
 
-def test_a_signed_thought_goes_back_with_the_results():
+@pytest.mark.parametrize("name", ["sqrt", "math.sqrt"])
+def test_a_signed_thought_goes_back_with_the_results(name):
+    """Also where the tool has another name on the wire."""
+    (root,) = load("sqrt")
+    tool, sent_name = replace(root, name=name), name.replace(".", "_")
     stream = [
         {"type": "message_start", "message": {"usage": {"input_tokens": 5}}},
         {
@@ -136,7 +141,7 @@ def test_a_signed_thought_goes_back_with_the_results():
         {
             "type": "content_block_start",
             "index": 1,
-            "content_block": {"type": "tool_use", "id": "t", "name": "sqrt", "input": {}},
+            "content_block": {"type": "tool_use", "id": "t", "name": sent_name, "input": {}},
         },
         {
             "type": "content_block_delta",
@@ -149,7 +154,7 @@ def test_a_signed_thought_goes_back_with_the_results():
     ]
     body = "".join(sse.write(event, named=True) for event in stream)
     with serving(Reply(body), recorded("anthropic", "2")) as server:
-        list(run(open_engine(f"anthropic:{server.url}#m"), [Message("user", "?")], load("sqrt")))
+        list(run(open_engine(f"anthropic:{server.url}#m"), [Message("user", "?")], [tool]))
     assert server.requests[1]["messages"][1]["content"][0] == {
         "type": "thinking",
         "thinking": "hm",
@@ -408,12 +413,8 @@ def transformers_serve(tmp_path_factory):
     torch.manual_seed(0)
     sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
     Qwen2ForCausalLM(Qwen2Config(vocab_size=len(words), num_key_value_heads=1, **sizes)).save_pretrained(folder)
-    words.chat_template = (
-        "{% for m in messages %}<|im_start|>{{ m.role }}\n"
-        "{{ m.content or '' }}"
-        "{% for c in m.tool_calls or [] %}<tool_call>\n{{ c | tojson }}\n</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
-        "<|im_start|>assistant\n"
-    )
+    turn_text = "<|im_start|>{{ m.role }}\n{{ m.content or '' }}<|im_end|>\n"
+    words.chat_template = "{% for m in messages %}" + turn_text + "{% endfor %}<|im_start|>assistant\n"
     words.save_pretrained(folder)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
