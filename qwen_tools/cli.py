@@ -22,6 +22,7 @@ from .errors import UserError
 COMMANDS = {
     "chat": "talk to a model that can use tools",
     "render": "show the exact raw prompt of a conversation",
+    "convert": "write a conversation in another format: raw text, OpenAI, Anthropic",
     "parse": "read a model's raw answer and say what is in it",
     "tools": "list the tools, check their definitions, try one by hand",
     "logs": "list the conversations that were kept, search in them, show one",

@@ -15,12 +15,13 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from . import events as ev
 from .engines import Engine, Piece, Settings
+from .engines.api import ApiEngine, ApiPrompt, prompt_for
 from .errors import UserError
 from .events import Event, Usage
 from .executor import Execution, ToolResult, begin, interrupted, refusal
@@ -29,15 +30,18 @@ from .messages import Message, ToolCall, as_messages
 from .parser import StreamParser
 from .prompt import Prompt, encode, generated
 from .salvage import wrong_opening
-from .template import TemplatePrompt, open_prompt
+from .template import TemplatePrompt
 from .tools import Tool, Toolbox
 from .validate import check_schema
+from .wire.answer import message_of
 
 # Tags of a call that are single tokens in the families' vocabularies.
 _OPENER = "<tool_call>"
 _CUT_TAG = re.compile(r"</?[a-z_]*\Z")
 # How many calls run at the same time.
 _SIDE_BY_SIDE = 8
+
+_AnyPrompt = Prompt | TemplatePrompt | ApiPrompt
 
 
 @dataclass(frozen=True)
@@ -157,19 +161,23 @@ def _prepare(
     settings: Settings | None,
     options: dict[str, Any] | None,
     template: str,
-) -> tuple[Prompt | TemplatePrompt, _Asking, Piece | None]:
+) -> tuple[_AnyPrompt, _Asking, Piece | None]:
     for tool in toolbox:
         check_schema(tool.parameters, tool.name)
-    prompt = open_prompt(template, engine.tokenizer, toolbox, engine.family, **(options or {}))
+    prompt = prompt_for(engine, toolbox, template, options, parallel)
     given = as_messages(messages)
     last = given[-1] if given else None
     begun = None
     if last and last.role == "assistant" and last.finish != "stop" and not last.calls:
+        if isinstance(prompt, ApiPrompt):
+            raise UserError("the answer cannot be continued: a chat API begins every answer anew")
         begun = _begun(given.pop(), prompt.prefill, toolbox, engine.tokenizer)
-    prompt.append(given)
-    if begun:
+        prompt.append(given)
         prompt.begin(begun.text, begun.ids or None)
-    guided = guided and engine.can_guide
+    else:
+        prompt.append(given)
+    # An API keeps its own grammar: it is not ours to leave out.
+    guided = engine.can_guide and (guided or isinstance(engine, ApiEngine))
     return prompt, _Asking(engine, settings or Settings(), toolbox, prompt.prefill, parallel, guided, salvage), begun
 
 
@@ -195,7 +203,7 @@ def _begun(message: Message, prefill: str, toolbox: Toolbox, tokenizer: Any) -> 
 
 def _attend(
     message: Message,
-    prompt: Prompt | TemplatePrompt,
+    prompt: _AnyPrompt,
     toolbox: Toolbox,
     history: _CallHistory,
     text_only: bool,
@@ -244,7 +252,7 @@ def _attend(
                 if begun:
                     history.ended(call, toolbox, result)
                 full = result.full if result.full != result.content else ""
-                answer = Message("tool", result.content, call_id=call.id, name=call.name, full=full)
+                answer = Message("tool", result.content, call_id=call.id, name=call.name, is_error=not result.ok, full=full)
                 prompt.append([answer])
                 end = ev.ToolEnd(
                     ended, result.name, result.ok, result.content, result.full, result.seconds, result.references
@@ -336,7 +344,7 @@ def _guide(asking: _Asking, tool_choice: str) -> Guide | None:
 
 def _answer(
     asking: _Asking,
-    prompt: Prompt | TemplatePrompt,
+    prompt: _AnyPrompt,
     round_number: int,
     guide: Guide | None,
     watched: bool,
@@ -345,11 +353,13 @@ def _answer(
     """Generate one answer, under a grammar from its first token or ``watched`` for a call that opens; returns the
     assistant's message after having announced it. ``begun`` is what the prompt holds of the answer already.
     """
+    # An API keeps its own model's calls in form.
+    watched = watched and asking.guided and not isinstance(asking.engine, ApiEngine)
     parser = StreamParser(asking.toolbox, prefill=asking.prefill, salvage=asking.salvage)
     draft = _Draft(begun)
     said: list[Event] = parser.feed(begun.text) if begun else []
     watch = None
-    if watched and asking.guided and len(asking.toolbox):
+    if watched and len(asking.toolbox):
         watch = _Watch(asking.toolbox, text_began=any(isinstance(event, ev.Text) for event in said))
     spent, usage = Usage(), Usage()
     finish = ""
@@ -357,10 +367,11 @@ def _answer(
         while not finish:
             for piece in asking.engine.generate(prompt, asking.settings, begun=draft.new_ids, guide=guide):
                 usage = piece.usage
-                fresh = parser.feed(piece.text)
-                if piece.finish:
-                    fresh += parser.close(piece.finish)
-                    finish = piece.finish
+                if piece.events is None:
+                    fresh = parser.feed(piece.text) + (parser.close(piece.finish) if piece.finish else [])
+                else:
+                    fresh = list(piece.events)
+                finish = piece.finish or finish
                 if watch:
                     fresh = watch.feed(fresh, draft.pieces)
                 draft.add(piece)
@@ -459,6 +470,11 @@ class _Draft:
         """All text."""
         return "".join(piece.text for piece in self._pieces)
 
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """What an API said that our fields cannot say."""
+        return self._pieces[-1].meta if self._pieces else {}
+
     def add(self, piece: Piece) -> None:
         """One more piece."""
         self._pieces.append(piece)
@@ -481,20 +497,11 @@ class _Draft:
 
 def _message(said: list[Event], draft: _Draft, asking: _Asking, finish: str) -> Message:
     """The assistant's message: as generated, or, where a call was salvaged, in canonical form."""
-    calls: list[ToolCall] = []
-    for event in said:
-        if isinstance(event, ev.CallEnd):
-            calls.append(event.call)
-        elif isinstance(event, ev.CallError) and finish != "interrupted":
-            problem = event.problem
-            calls.append(ToolCall("", {}, problem.raw, problem.span, problems=(problem,)))
-    message = Message(
-        "assistant",
-        "".join(event.delta for event in said if isinstance(event, ev.Text)),
-        "".join(event.delta for event in said if isinstance(event, ev.Reasoning)),
-        tuple(calls),
-        finish=finish,
-    )
+    attempts = finish != "interrupted"
+    message = message_of((event for event in said if attempts or not isinstance(event, ev.CallError)), finish)
+    calls = message.calls
+    if isinstance(asking.engine, ApiEngine):
+        return replace(message, meta=draft.meta)
     if any(repair.startswith("salvaged") for call in calls for repair in call.repairs):
         return message
     # None where the engine gave no ids: those of nothing would stand for the text.

@@ -14,6 +14,8 @@ PACKAGE = Path(__file__).parents[1] / "qwen_tools"
 # From the top down. A folder counts as one layer.
 LAYERS = [
     "errors",
+    "fields",
+    "coerce",
     "messages",
     "events",
     "function_schema",
@@ -21,12 +23,12 @@ LAYERS = [
     "families",
     "prompt",
     "template",
-    "coerce",
     "validate",
     "envelope",
     "salvage",
     "parser",
     "approval",
+    "wire",
     "executor",
     "guide",
     "profiles",

@@ -39,8 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("the model")
     model.add_argument(
         "--model",
-        help="hub id, folder, .gguf file, embedded (the default where it is installed), scripted:FILE, or "
-        "completions:URL[#MODEL] for a server",
+        help="hub id, folder, .gguf file, embedded (the default where it is installed), scripted:FILE, "
+        "completions:URL[#MODEL] for a server, or a chat API: openai:URL#MODEL, anthropic:URL#MODEL",
     )
     model.add_argument("--family", help="how prompts are written; found from the model unless given")
     model.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")

@@ -16,6 +16,7 @@ from typing import Any
 
 from .. import events as ev
 from ..engines import Engine, Settings
+from ..engines.api import ApiPrompt, prompt_for
 from ..errors import UserError
 from ..executor import interrupted
 from ..loop import run as run_loop
@@ -23,7 +24,7 @@ from ..messages import Message, ToolCall
 from ..profiles import profile, system_text
 from ..prompt import Prompt
 from ..session import Session, load
-from ..template import TemplatePrompt, open_prompt
+from ..template import TemplatePrompt
 from ..tools import Tool, Toolbox
 
 _SAMPLING = ("do_sample", "temperature", "top_p", "top_k", "min_p")
@@ -88,10 +89,9 @@ class Conversation:
         """What --session calls it, where it is kept."""
         return self._session.path.stem if self._session else None
 
-    def next_prompt(self) -> Prompt | TemplatePrompt:
+    def next_prompt(self) -> Prompt | TemplatePrompt | ApiPrompt:
         """The prompt as it stands: what the model has read and said, up to where it would go on."""
-        tokenizer, family = self.engine.tokenizer, self.engine.family
-        prompt = open_prompt(self.asking.template, tokenizer, self.toolbox, family, **self.asking.options)
+        prompt = prompt_for(self.engine, self.toolbox, self.asking.template, self.asking.options)
         prompt.append(self.messages)
         return prompt
 

@@ -7,16 +7,14 @@ until the model ends its turn, the length limit is reached, or the caller stops 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..errors import UserError
-from ..events import Usage
+from ..events import Event, Usage
 from ..guide import Guide
 from ..models import Progress
-from ..prompt import Prompt
-from ..template import TemplatePrompt
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,8 @@ class Piece:
     """Some more of the answer: ``text`` may lag behind ``ids`` by an unfinished character.
 
     ``usage`` counts up to here. The last piece has ``finish`` (``stop`` or ``length``), and ``stop`` when it was
-    a stop string that ended the answer. End-of-turn tokens and that string are in neither ``text`` nor ``ids``.
+    a stop string that ended the answer. End-of-turn tokens and that string are in neither ``text`` nor ``ids``. An
+    API's answer comes as ``events``, read already, and not as text; ``meta`` of the last piece is then the message's.
     """
 
     text: str
@@ -32,6 +31,8 @@ class Piece:
     usage: Usage = field(default_factory=Usage)
     finish: str | None = None
     stop: str | None = None
+    events: tuple[Event, ...] | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
 
 
 # What a setting must be, in words and as a test.
@@ -90,7 +91,7 @@ class Engine(Protocol):
 
     def generate(
         self,
-        prompt: Prompt | TemplatePrompt,
+        prompt: Any,  # a Prompt or TemplatePrompt; for an API its own ApiPrompt
         settings: Settings,
         *,
         begun: Sequence[int] = (),
@@ -110,8 +111,9 @@ def open_engine(
     dtype: str = "auto",
     progress: Progress | None = None,
 ) -> Engine:
-    """The engine for what the user named: see ``models`` for the names, ``scripted:FILE``, and
-    ``completions:URL[#MODEL]`` for a server. ``progress`` is told how a model is made ready, where that takes long.
+    """The engine for what the user named: see ``models`` for the names; ``scripted:FILE``; ``completions:URL[#MODEL]``
+    for a server of raw prompts; ``openai:URL#MODEL`` or ``anthropic:URL#MODEL`` for somebody's chat API. ``progress``
+    is told how a model is made ready, where that takes long.
 
     Raises UserError: code 3 when the model is not to be had, 2 when the name makes no sense.
     """
@@ -124,6 +126,10 @@ def open_engine(
         from .completions import connect
 
         return connect(model.removeprefix("completions:"), family)
+    if model and model.startswith(("openai:", "anthropic:")):
+        from .api import ApiEngine
+
+        return ApiEngine.open(model)
 
     from .. import models
 
