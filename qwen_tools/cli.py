@@ -20,6 +20,7 @@ COMMANDS = {
     "chat": "talk to a model that can use tools",
     "render": "show the exact raw prompt of a conversation",
     "parse": "read a model's raw answer and say what is in it",
+    "demo": "show step by step how it works, without a model",
     "models": "list the models on this machine, or remove one",
 }
 

@@ -96,6 +96,7 @@ HEAVY = ("torch", "transformers", "llguidance", "numpy")
         ["parse", "--json"],
         ["render", "--json", "-"],
         ["models", "--help"],
+        ["demo", "--scene", "two-tools"],
         ["chat", "--no-log", "--model", "scripted:SCRIPT", "Hi"],
     ],
     ids=" ".join,
