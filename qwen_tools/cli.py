@@ -20,6 +20,8 @@ COMMANDS = {
     "chat": "talk to a model that can use tools",
     "render": "show the exact raw prompt of a conversation",
     "parse": "read a model's raw answer and say what is in it",
+    "compare": "ask in several ways side by side, raw tags and others",
+    "why": "say how likely each tool was to be called, and how sure each argument",
     "demo": "show step by step how it works, without a model",
     "models": "list the models on this machine, or remove one",
 }

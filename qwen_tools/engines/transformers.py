@@ -8,6 +8,7 @@ the caller may stop after any token.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import time
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 # A long prompt is computed in parts, so that Ctrl-C is heard between them.
 _PREFILL_TOKENS = 512
+# Rows that are scored together: each has its copy of the cache.
+_BATCH_ROWS = 16
 
 
 class TransformersEngine:
@@ -112,6 +115,44 @@ class TransformersEngine:
             yield Piece(text.add(chosen), tuple(chosen), usage)
         usage = replace(usage, decode_s=time.perf_counter() - started - usage.prefill_s)
         yield Piece(text.rest(), (), usage, finish)
+
+    def forget(self) -> None:
+        """Forget what is cached, so that the next prompt costs what it costs by itself."""
+        self._crop(0)
+
+    @property
+    def end_ids(self) -> list[int]:
+        """The ids that end a turn."""
+        return sorted(self._end_ids)
+
+    def next_log_probs(self, ids: Sequence[int]) -> torch.Tensor:
+        """The natural log probability of every token to follow ``ids`` (shape: vocabulary), at temperature 1."""
+        ids = list(ids)
+        return self._forward(ids[self._keep(ids) :]).log_softmax(-1)
+
+    def log_probs(self, ids: Sequence[int], rows: Sequence[Sequence[int]]) -> list[list[float]]:
+        """For each row the natural log probability of each of its tokens behind ``ids`` and the tokens before it, at
+        temperature 1. ``ids`` are computed once; the rows go through the model together, a few at a time.
+        """
+        import torch
+
+        ids = list(ids)
+        self._forward(ids[self._keep(ids) : -1])
+        result: list[list[float]] = []
+        for start in range(0, len(rows), _BATCH_ROWS):
+            part = rows[start : start + _BATCH_ROWS]
+            longest = max(map(len, part))
+            # Behind the end of a row stands anything: no token sees what follows it.
+            given = torch.tensor([[ids[-1], *row, *[0] * (longest - len(row))] for row in part])
+            cache = copy.deepcopy(self._cache)
+            cache.batch_repeat_interleave(len(part))
+            with torch.inference_mode():
+                logits = self._model(
+                    input_ids=given[:, :-1].to(self._model.device), use_cache=True, **{self._cache_argument: cache}
+                ).logits
+                scores = logits.float().log_softmax(-1).cpu().gather(-1, given[:, 1:, None])[..., 0]
+            result += [list(map(float, scores[index, : len(row)])) for index, row in enumerate(part)]
+        return result
 
     def _keep(self, ids: list[int]) -> int:
         """Crop the KV cache to the longest prefix it shares with ``ids``, short of the last id,

@@ -1,0 +1,160 @@
+"""``compare``: one task, or a file of tasks, asked in several ways side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import report, tasks
+from ..builtin_tools import load as load_tools
+from ..compare import ARMS, Outcome, compare, summary
+from ..engines import Settings, open_engine
+from ..errors import UserError
+from ..families import read_options
+from .terminal import say, visible
+
+_MARKS = {True: "yes", False: "no", None: "–"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("task", metavar="PROMPT|FILE", help="a question, or a .jsonl file of tasks (docs/compare.md)")
+    parser.add_argument("--arms", default=",".join(ARMS), help=f"separated by commas: {', '.join(ARMS)} (default: all)")
+    parser.add_argument("--model", help="as in chat; scripted:FILE plays one answer an arm that asks")
+    parser.add_argument("--family", help="how prompts are written; found from the model unless given")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
+    parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
+    parser.add_argument("--system", help="the system text, instead of the model's usual one")
+    parser.add_argument("--tools", help="as in chat; a task that brings its own keeps them")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="KEY=VALUE", help="a render option; repeatable"
+    )
+    parser.add_argument("--max-new-tokens", type=int, default=512, help="tokens at most in one answer (default 512)")
+    parser.add_argument("--json", action="store_true", help="everything, for programs")
+    parser.add_argument("--html", metavar="FILE", help="write it as one page that needs no network")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask, and print what came of it; returns the exit code."""
+    chosen = [tasks.from_prompt(args.task)] if not _is_file(args.task) else tasks.load(args.task)
+    arms = [arm.strip() for arm in args.arms.split(",") if arm.strip()]
+    unknown = [arm for arm in arms if arm not in ARMS]
+    if unknown or not arms:
+        raise UserError(f"no arm {', '.join(unknown)!r}: there are {', '.join(ARMS)}")
+    if args.max_new_tokens < 1:
+        raise UserError("--max-new-tokens must be at least 1")
+    tools, options = load_tools(args.tools), read_options(args.option)
+    engine = open_engine(args.model, family=args.family, device=args.device, dtype=args.dtype)
+    settings = Settings(max_new_tokens=args.max_new_tokens)
+    by_arm: dict[str, list[Outcome]] = {arm: [] for arm in arms}
+    told: list[dict[str, Any]] = []
+    for number, task in enumerate(chosen, start=1):
+        if len(chosen) > 1:
+            say(f"{number} of {len(chosen)}: {visible(task.question)}")
+        outcomes = []
+        for outcome in compare(engine, task, arms, tools, settings, system=args.system, options=options):
+            by_arm[outcome.arm].append(outcome)
+            outcomes.append(outcome.to_dict())
+        told.append({**task.to_dict(), "outcomes": outcomes})
+    rows = {arm: summary(outcomes) for arm, outcomes in by_arm.items()}
+    data = {
+        "model": engine.name,
+        "family": engine.family,
+        "arms": {arm: ARMS[arm] for arm in arms},
+        "summary": rows,
+        "tasks": told,
+    }
+    if args.html:
+        write_page(args.html, report.comparison(data))
+    if args.json:
+        print(json.dumps(data, ensure_ascii=False))
+    else:
+        print("\n".join(_view(data)))
+    # An arm that could not be run is part of the answer; when none could, there is no answer.
+    return 0 if any(row["ran"] for row in rows.values()) else 1
+
+
+def write_page(path: str, page: str) -> None:
+    """Write a page and say where it is. Raises UserError."""
+    try:
+        Path(path).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from error
+    say(f"wrote {path}")
+
+
+def columns(rows: Sequence[Sequence[str]], numbers: int = 1) -> list[str]:
+    """Rows as lines; all but the first ``numbers`` columns are flush right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if index < numbers else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _is_file(text: str) -> bool:
+    return text.endswith((".jsonl", ".json"))
+
+
+def _view(data: Mapping[str, Any]) -> list[str]:
+    """One task: what each arm wrote, and a row for each. Several: counts and means."""
+    if len(data["tasks"]) == 1:
+        return _task_view(data["tasks"][0])
+    head = ["arm", "called", "valid", "right", "prompt", "new", "first s", "end s"]
+    rows = [
+        [
+            arm,
+            f"{row['called']}/{row['ran']}",
+            str(row["valid"]),
+            f"{row['right']}/{row['judged']}" if row["judged"] else "–",
+            _number(row["prompt_tokens"], 0),
+            _number(row["new_tokens"], 0),
+            _number(row["first_token_s"], 2),
+            _number(row["total_s"], 2),
+        ]
+        for arm, row in data["summary"].items()
+    ]
+    lines = columns([head, *rows])
+    for task in data["tasks"]:
+        wrong = [each for each in task["outcomes"] if each["why"]]
+        if wrong:
+            lines += ["", visible(f"{task['id']}: {task['question']}")]
+            lines += [f"  {each['arm']}: {visible(each['why'])}" for each in wrong]
+    return lines
+
+
+def _task_view(task: Mapping[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for each in task["outcomes"]:
+        lines.append(f"── {each['arm']} ".ljust(60, "─"))
+        if each["taken_back"]:
+            lines.append(f"(taken back: {visible(each['taken_back'])})")
+        if each["answer"]:
+            lines.append(visible(each["answer"], keep="\n\t"))
+        if each["why"]:
+            lines.append(f"✗ {visible(each['why'])}")
+    head = ["arm", "calls", "valid", "right", "prompt", "new", "first s", "end s"]
+    rows = [
+        [
+            each["arm"],
+            str(len(each["calls"])),
+            _MARKS[each["valid"]],
+            _MARKS[each["right"]],
+            str(each["prompt_tokens"] or "–"),
+            str(each["new_tokens"]),
+            f"{each['first_token_s']:.2f}",
+            f"{each['total_s']:.2f}",
+        ]
+        for each in task["outcomes"]
+    ]
+    return [*lines, "", *columns([head, *rows])]
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"

@@ -1,0 +1,231 @@
+"""One task in several forms: the same question and tools as raw tags, read strictly or generously, guided, and as the
+objects of other formats; what each cost, and whether it worked.
+
+Every arm starts cold (nothing of its prompt is cached), with the settings that the chat uses for the model. What came
+of it is an ``Outcome``; nothing is executed. Pages and tables are made elsewhere.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from . import events as ev
+from .engines import Engine, Settings
+from .errors import UserError
+from .loop import turn
+from .messages import Message, Problem, ToolCall
+from .parser import ParsedTurn, fold, parse
+from .profiles import profile, system_text
+from .tasks import Task
+from .tools import Toolbox
+
+# One row an arm: its name and what it is.
+ARMS = {
+    "raw": "the family's own prompt; calls in tags, read strictly",
+    "raw+salvage": "the same answer, read again: calls outside of tags count where there is no doubt",
+    "raw+guide": "the same prompt; from where a call opens a grammar keeps it valid",
+    "no-tools": "the same question, no tools offered",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a task in one arm.
+
+    ``request`` is the exact prompt (or the JSON of a request) and ``prefill`` how much of the answer it had opened,
+    ``answer`` what the model wrote, character for character, ``taken_back`` what it wrote first and a guide made it
+    write anew. ``valid`` says whether every attempt
+    at a call is a whole call of an offered tool with arguments by its schema; it is None without an attempt. ``right``
+    is None where the task does not say what is right. ``why`` says in words what went wrong. Token counts are 0 where
+    they are not known; times are wall time in seconds from the request to the first token and to the end.
+    """
+
+    arm: str
+    request: str = ""
+    prefill: str = ""
+    answer: str = ""
+    taken_back: str = ""
+    content: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    valid: bool | None = None
+    right: bool | None = None
+    why: str = ""
+    finish: str = ""
+    prompt_tokens: int = 0
+    new_tokens: int = 0
+    first_token_s: float = 0.0
+    total_s: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome as JSON values."""
+        return asdict(self)
+
+
+def compare(
+    engine: Engine,
+    task: Task,
+    arms: Sequence[str],
+    tools: Toolbox,
+    settings: Settings,
+    *,
+    system: str | None = None,
+    options: dict[str, Any] | None = None,
+) -> Iterator[Outcome]:
+    """The outcomes of a task, one by one as they are there. ``tools`` are offered where the task brings none;
+    ``system`` stands in for the system text that the model usually gets; ``options`` are the family's render options.
+
+    An arm that cannot be run has an outcome that says why.
+    """
+    tools = tools if task.tools is None else task.tools
+    asked = _Asked(engine, task, tools, settings, system, options or {})
+    strict: Outcome | None = None
+    for arm in arms:
+        try:
+            if arm == "raw+salvage":
+                strict = strict or asked.raw()
+                outcome = asked.salvaged(strict)
+            else:
+                outcome = _RUN[arm](asked)
+                strict = outcome if arm == "raw" else strict
+        except UserError as error:
+            outcome = Outcome(arm, why=str(error))
+        yield outcome
+
+
+def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Counts and means of the outcomes of one arm. Means are None where nothing was measured."""
+    ran = [outcome for outcome in outcomes if outcome.finish]
+    judged = [outcome for outcome in ran if outcome.right is not None]
+    right = sum(outcome.right is True for outcome in judged)
+    return {
+        "tasks": len(outcomes),
+        "ran": len(ran),
+        "called": sum(bool(outcome.calls) for outcome in ran),
+        "valid": sum(outcome.valid is True for outcome in ran),
+        "judged": len(judged),
+        "right": right,
+        "prompt_tokens": _mean([outcome.prompt_tokens for outcome in ran if outcome.prompt_tokens]),
+        "new_tokens": _mean([outcome.new_tokens for outcome in ran if outcome.new_tokens]),
+        "first_token_s": _mean([outcome.first_token_s for outcome in ran]),
+        "total_s": _mean([outcome.total_s for outcome in ran]),
+    }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What all arms of a task have in common, and one method an arm."""
+
+    engine: Engine
+    task: Task
+    tools: Toolbox
+    settings: Settings
+    system: str | None
+    options: dict[str, Any]
+
+    def raw(self) -> Outcome:
+        """Strict tags."""
+        return self._judged(self._turn("raw", self.tools, guided=False))
+
+    def guided(self) -> Outcome:
+        """Calls under a grammar."""
+        if not self.engine.can_guide:
+            raise UserError("this engine cannot be guided: that takes a model that runs here, and llguidance")
+        return self._judged(self._turn("raw+guide", self.tools, guided=True))
+
+    def no_tools(self) -> Outcome:
+        """Words alone: right when they hold the answer."""
+        outcome = self._turn("no-tools", Toolbox(), guided=False)
+        if self.task.answer is None:
+            return outcome
+        wrong = self.task.wrong_answer(outcome.content)
+        return replace(outcome, right=wrong is None, why=outcome.why or wrong or "")
+
+    def salvaged(self, strict: Outcome) -> Outcome:
+        """The answer of ``raw``, read again; it cost what that one cost."""
+        read = parse(strict.answer, self.tools, strict.prefill, strict.finish, salvage=True)
+        return self._judged(_read(replace(strict, arm="raw+salvage"), read))
+
+    def _judged(self, outcome: Outcome) -> Outcome:
+        """The outcome with whether its calls are right."""
+        if self.task.expect is None:
+            return outcome
+        wrong = self.task.wrong_calls(outcome.calls)
+        if wrong is None and not self.task.expect and self.task.answer is not None:
+            wrong = self.task.wrong_answer(outcome.content)
+        right = wrong is None and outcome.valid is not False
+        return replace(outcome, right=right, why=outcome.why or wrong or "")
+
+    def _turn(self, arm: str, tools: Toolbox, *, guided: bool) -> Outcome:
+        """Ask once and read the answer."""
+        # Where the engine keeps a cache, no arm may profit from an earlier one.
+        getattr(self.engine, "forget", lambda: None)()
+        asked = profile(self.engine.name)
+        messages = list(self.task.messages)
+        if messages[0].role != "system":
+            system = system_text(asked, tools) if self.system is None else self.system
+            messages[:0] = [] if system is None else [Message("system", system)]
+        settings = replace(self.settings, do_sample=asked.do_sample)
+        outcome = Outcome(arm)
+        said: list[ev.Event] = []
+        started = time.perf_counter()
+        for event in turn(
+            self.engine,
+            messages,
+            tools,
+            guided=guided,
+            parallel_calls=asked.parallel_calls,
+            settings=settings,
+            options=self.options,
+        ):
+            now = time.perf_counter() - started
+            said.append(event)
+            if isinstance(event, ev.RoundStart):
+                outcome = replace(outcome, request=event.prompt)
+                started = time.perf_counter()
+                continue
+            outcome = replace(outcome, first_token_s=outcome.first_token_s or now)
+            if isinstance(event, ev.TakenBack):
+                outcome = replace(outcome, taken_back=event.text)
+            elif isinstance(event, ev.RoundEnd):
+                outcome = replace(
+                    outcome,
+                    finish=event.finish,
+                    prompt_tokens=event.usage.prompt_tokens,
+                    new_tokens=event.usage.new_tokens,
+                    # An engine knows better than who waits for the first event.
+                    first_token_s=event.usage.prefill_s or outcome.first_token_s,
+                    total_s=now,
+                )
+            elif isinstance(event, ev.MessageAdded):
+                outcome = replace(outcome, answer=event.message.raw or "", prefill=event.message.prefill)
+        return _read(outcome, fold(said))
+
+
+def _read(outcome: Outcome, turn: ParsedTurn) -> Outcome:
+    """The outcome with what its answer was read as."""
+    why = f"{turn.problems[0].kind}: {turn.problems[0].message}" if turn.problems else ""
+    if outcome.finish == "length":
+        why = "; ".join(part for part in ("cut by the length limit", why) if part)
+    return replace(
+        outcome,
+        content=turn.content,
+        calls=turn.calls,
+        problems=turn.problems,
+        valid=not turn.problems if turn.calls or turn.problems else None,
+        why=why,
+    )
+
+
+_RUN: dict[str, Callable[[_Asked], Outcome]] = {
+    "raw": _Asked.raw,
+    "raw+guide": _Asked.guided,
+    "no-tools": _Asked.no_tools,
+}
