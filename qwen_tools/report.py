@@ -96,36 +96,43 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[
     return f'<div class="table"><table><thead><tr>{line("th", head)}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def chart(title: str, bars: Sequence[Bar], whole: float | None = None, keys: Sequence[str] = ()) -> str:
-    """Horizontal bars; ``whole`` is what the full width stands for (the longest bar unless given), ``keys`` name the
-    parts. Widths are shares and text is not scaled, so that it can be read at any width.
+def chart(
+    title: str, bars: Sequence[Bar], whole: float | None = None, keys: Sequence[str] = (), *, paired: bool = False
+) -> str:
+    """Horizontal bars: the parts of each one behind the other, or, ``paired``, one below the other. ``whole`` is what
+    the full width stands for (the longest bar unless given), ``keys`` name the parts. Widths are shares and text is
+    not scaled, so that it can be read at any width.
     """
     whole = whole or max((sum(bar.parts) for bar in bars), default=0.0) or 1.0
+    height = 48 if paired and any(len(bar.parts) > 1 for bar in bars) else 38
     rows = []
     for index, bar in enumerate(bars):
-        top = 38 * index
-        rows.append(
-            f'<text x="0" y="{top + 12}">{text(bar.label)}</text>'
-            f'<text x="100%" y="{top + 12}" text-anchor="end" class="amount">{text(bar.amount)}</text>'
-            f'<rect x="0" y="{top + 18}" width="100%" height="8" rx="2" class="rest"/>'
-        )
+        top = height * index
+        rows += [
+            f'<text x="0" y="{top + 12}">{text(bar.label)}</text>',
+            f'<text x="100%" y="{top + 12}" text-anchor="end" class="amount">{text(bar.amount)}</text>',
+        ]
         start = 0.0
-        for part, kind in zip(bar.parts, ("first", "second"), strict=False):
-            share = 100 * part / whole
-            if share > 0:
-                rows.append(
-                    f'<rect x="{start:.2f}%" y="{top + 18}" width="{share:.2f}%" height="8" rx="2" class="{kind}"/>'
-                )
-            start += share
-    legend = "".join(
-        f'<span class="key {kind}"></span>{text(key)}' for key, kind in zip(keys, ("first", "second"), strict=False)
-    )
+        for number, (part, kind) in enumerate(zip(bar.parts, _KINDS, strict=False)):
+            at = top + 18 + (10 * number if paired else 0)
+            if paired or not number:
+                rows.append(_rect(0, at, 100, "rest"))
+            rows.append(_rect(start, at, 100 * part / whole, kind))
+            start += 0 if paired else 100 * part / whole
+    legend = "".join(f'<span class="key {kind}"></span>{text(key)}' for key, kind in zip(keys, _KINDS, strict=False))
     legend = f' <span class="dim small">{legend}</span>' if legend else ""
-    height = max(38 * len(bars) - 8, 0)
+    whole_height = max(height * len(bars) - 8, 0)
     return (
         f"<figure><figcaption>{text(title)}{legend}</figcaption>"
-        f'<svg role="img" aria-label="{text(title)}" height="{height}">{"".join(rows)}</svg></figure>'
+        f'<svg role="img" aria-label="{text(title)}" height="{whole_height}">{"".join(rows)}</svg></figure>'
     )
+
+
+_KINDS = ("first", "second")
+
+
+def _rect(start: float, top: int, width: float, kind: str) -> str:
+    return f'<rect x="{start:.2f}%" y="{top}" width="{width:.2f}%" height="8" rx="2" class="{kind}"/>'
 
 
 def percent(p: float) -> str:
@@ -140,19 +147,19 @@ def _summary_table(data: Mapping[str, Any]) -> str:
     rows = [
         [
             f"<strong>{text(arm)}</strong>",
-            text(data["arms"][arm]),
-            f"{row['called']} of {row['tasks']}",
-            str(row["valid"]),
+            f"{row['called']} of {row['ran']}" if row["ran"] else "–",
+            str(row["valid"]) if row["ran"] else "–",
             f"<strong>{row['right']} of {row['judged']}</strong>" if row["judged"] else "–",
             _number(row["prompt_tokens"], 0),
             _number(row["new_tokens"], 0),
             _number(row["first_token_s"], 2),
             _number(row["total_s"], 2),
+            f'<span class="wide">{text(data["arms"][arm])}</span>',
         ]
         for arm, row in data["summary"].items()
     ]
-    head = ["arm", "what it is", "called", "valid", "right", "prompt tokens", "new tokens", "first token, s", "end, s"]
-    return table(head, rows, range(2, 9))
+    head = ["arm", "called", "valid", "right", "prompt tokens", "new tokens", "first token, s", "end, s", "what it is"]
+    return table(head, rows, range(1, 8))
 
 
 def _summary_charts(rows: Mapping[str, Mapping[str, Any]]) -> str:
@@ -173,7 +180,7 @@ def _summary_charts(rows: Mapping[str, Mapping[str, Any]]) -> str:
         for arm, row in rows.items()
         if row["ran"]
     ]
-    charts.append(chart("Seconds a task", seconds, keys=("to the first token", "from there to the end")))
+    charts.append(chart("Seconds a task", seconds, keys=("to the first token", "to the end")))
     return f'<div class="columns">{"".join(charts)}</div>'
 
 
@@ -197,7 +204,7 @@ def _task(task: Mapping[str, Any], *, alone: bool) -> str:
     heading = text(task["question"]) if alone else f"{text(task['id'])}: {text(task['question'])}"
     return (
         f"<section><h2>{heading}</h2>{expected}{prompts}"
-        f'<h4>What came back</h4><div class="columns">{answers}</div></section>'
+        f'<h4>What came back</h4><div class="columns narrow">{answers}</div></section>'
     )
 
 
@@ -265,12 +272,11 @@ def _question(question: Mapping[str, Any], versions: Sequence[str]) -> str:
         parts.append(f'<p class="dim">Right: {text(right)}</p>')
     bars = []
     for name in names:
-        for version in versions:
-            p = question["versions"][version]["begins"].get(name)
-            if p is not None:
-                label = (f"{version}: " if len(versions) > 1 else "") + name + (" ✓" if name == right else "")
-                bars.append(Bar(label, [p] if version == versions[0] else [0.0, p], percent(p)))
-    parts.append(chart("The answer begins as", bars, 1.0, versions if len(versions) > 1 else ()))
+        found = [question["versions"][version]["begins"].get(name) for version in versions]
+        amounts = ["–" if p is None else percent(p) for p in found]
+        bars.append(Bar(name + (" ✓" if name == right else ""), [p or 0.0 for p in found], " | ".join(amounts)))
+    keys = versions if len(versions) > 1 else ()
+    parts.append(chart("The answer begins as", bars, 1.0, keys, paired=True))
     for version in versions:
         each = question["versions"][version]
         heading = f"{version}: the likeliest call" if len(versions) > 1 else "The likeliest call"

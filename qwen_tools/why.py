@@ -67,7 +67,7 @@ class Argument:
 @dataclass(frozen=True)
 class Walk:
     """The likeliest call of a tool, token by token: the text behind ``<tool_call>``, its arguments, and what is wrong
-    with it (empty when it is a valid call).
+    with it or had to be mended (empty when it is a valid call).
     """
 
     tool: str
@@ -124,6 +124,9 @@ def walk(engine: TransformersEngine, question: Question, tools: Toolbox, name: s
     text = path.text
     read = parse(_OPEN + text + _CLOSE, tools, finish="stop")
     problem = read.problems[0].message if read.problems else "" if read.calls else "it is no call"
+    repairs = [repair for call in read.calls for repair in call.repairs]
+    if repairs and not problem:
+        problem = f"not whole as it is written; mended: {', '.join(repairs)}"
     arguments = tuple(_looked_aside(engine, start, path, *found) for found in _values(text, get(engine.family).dialect))
     return Walk(name, text.strip(), arguments, problem)
 
@@ -140,8 +143,9 @@ def verdict(pairs: Sequence[tuple[float, float]]) -> str:
     if abs(mean) < 0.01:
         return "The two descriptions do not differ: the right beginning is as likely with either."
     wins = sum((log > 0) == (mean > 0) for log in logs if log)
-    where = "" if len(pairs) == 1 else f" in {wins} of {len(pairs)} questions, on average"
-    return f"{'B' if mean > 0 else 'A'} makes the right beginning likelier{where}: {math.exp(abs(mean)):.3g} times."
+    where = "" if len(pairs) == 1 else f" in {wins} of {len(pairs)} questions, and on average"
+    better, times = "B" if mean > 0 else "A", math.exp(abs(mean))
+    return f"{better} makes the right beginning likelier{where} {times:.3g} times as likely."
 
 
 def _head(engine: TransformersEngine, name: str) -> list[int]:

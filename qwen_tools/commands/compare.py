@@ -110,8 +110,8 @@ def _view(data: Mapping[str, Any]) -> list[str]:
     rows = [
         [
             arm,
-            f"{row['called']}/{row['ran']}",
-            str(row["valid"]),
+            f"{row['called']}/{row['ran']}" if row["ran"] else "–",
+            str(row["valid"]) if row["ran"] else "–",
             f"{row['right']}/{row['judged']}" if row["judged"] else "–",
             _number(row["prompt_tokens"], 0),
             _number(row["new_tokens"], 0),

@@ -91,10 +91,21 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _verdict(questions: list[dict[str, Any]]) -> str:
+    """Which version makes the right beginning likelier; where calls are hardly opened, the right one of the tools."""
     known = [question for question in questions if question["right"] and len(question["versions"]) == 2]
-    return verdict(
-        [tuple(question["versions"][each]["begins"][question["right"]] for each in "AB") for question in known]
-    )
+    choosing = all(_hardly_calls(question) and question["right"] != _TEXT for question in known)
+    measure = "among_tools" if choosing else "begins"
+    pairs = [
+        (versions["A"][measure][question["right"]], versions["B"][measure][question["right"]])
+        for question in known
+        for versions in [question["versions"]]
+    ]
+    words = verdict(pairs)
+    return f"{words[:-1]} among the tools." if words and choosing else words
+
+
+def _hardly_calls(question: Mapping[str, Any]) -> bool:
+    return all(each["opened"] < 0.01 for each in question["versions"].values())
 
 
 def _right(task: tasks.Task, expected: str | None) -> str | None:
@@ -149,7 +160,7 @@ def _view(question: Mapping[str, Any]) -> list[str]:
             others = "".join(f", or {visible(value)} {report.percent(p)}" for value, p in argument["others"])
             value = f"{visible(argument['name'])} = {visible(argument['value'])}"
             lines.append(f"  {value}  {report.percent(argument['p'])}{others}")
-    if all(each["opened"] < 0.01 for each in versions.values()):
+    if _hardly_calls(question):
         lines.append(
             "This model hardly opens a call in tags by itself; 'of tools' says which it would take if it had to."
         )
