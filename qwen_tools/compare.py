@@ -7,20 +7,27 @@ of it is an ``Outcome``; nothing is executed. Pages and tables are made elsewher
 
 from __future__ import annotations
 
+import json
+import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from . import events as ev
+from .coerce import loads
 from .engines import Engine, Settings
+from .envelope import check
 from .errors import UserError
 from .loop import turn
 from .messages import Message, Problem, ToolCall
 from .parser import ParsedTurn, fold, parse
 from .profiles import profile, system_text
+from .prompt import text_file
 from .tasks import Task
 from .tools import Toolbox
+from .wire import Request, anthropic, openai
+from .wire.names import Names
 
 # One row an arm: its name and what it is.
 ARMS = {
@@ -28,7 +35,12 @@ ARMS = {
     "raw+salvage": "the same answer, read again: calls outside of tags count where there is no doubt",
     "raw+guide": "the same prompt; from where a call opens a grammar keeps it valid",
     "no-tools": "the same question, no tools offered",
+    "openai-json": "OpenAI's tools in the system text, its message object asked for as text",
+    "anthropic-json": "the same with Anthropic's tools and message object",
 }
+
+
+_FENCED = re.compile(r"\s*```\w*\n(.*?)\n?```\s*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -132,7 +144,7 @@ class _Asked:
 
     def raw(self) -> Outcome:
         """Strict tags."""
-        return self._judged(self._turn("raw", self.tools, guided=False))
+        return self._judged(self._turn("raw", self.tools))
 
     def guided(self) -> Outcome:
         """Calls under a grammar."""
@@ -142,7 +154,7 @@ class _Asked:
 
     def no_tools(self) -> Outcome:
         """Words alone: right when they hold the answer."""
-        outcome = self._turn("no-tools", Toolbox(), guided=False)
+        outcome = self._turn("no-tools", Toolbox())
         if self.task.answer is None:
             return outcome
         wrong = self.task.wrong_answer(outcome.content)
@@ -152,6 +164,53 @@ class _Asked:
         """The answer of ``raw``, read again; it cost what that one cost."""
         read = parse(strict.answer, self.tools, strict.prefill, strict.finish, salvage=True)
         return self._judged(_read(replace(strict, arm="raw+salvage"), read))
+
+    def openai_json(self) -> Outcome:
+        """OpenAI's message object as text."""
+        return self._as_json("openai-json", openai, lambda value: {"choices": [{"index": 0, "message": value}]})
+
+    def anthropic_json(self) -> Outcome:
+        """Anthropic's message object as text."""
+        return self._as_json("anthropic-json", anthropic, lambda value: value)
+
+    def _as_json(self, arm: str, format_: Any, body: Callable[[Any], Any]) -> Outcome:
+        """Offer the tools as an API's JSON, and read the answer as one of its messages: ``body`` makes a response of
+        what the model wrote.
+        """
+        names = Names(tool.name for tool in self.tools)
+        lines = [json.dumps(tool, ensure_ascii=False) for tool in self._written(format_)["tools"]]
+        first, *rest = self.task.messages
+        texts = [first.content] if first.role == "system" else [] if self.system is None else [self.system]
+        texts.append(text_file(f"compare/{arm}.txt").replace("{tools}", "\n".join(lines)))
+        asked = [Message("system", "\n\n".join(texts)), *([] if first.role == "system" else [first]), *rest]
+        outcome = self._turn(arm, Toolbox(), asked)
+        return self._judged(self._read_json(outcome, format_, body, names.table))
+
+    def _written(self, format_: Any) -> Any:
+        return format_.write_request(Request(list(self.task.messages), list(self.tools)))
+
+    def _read_json(
+        self, outcome: Outcome, format_: Any, body: Callable[[Any], Any], names: Mapping[str, str]
+    ) -> Outcome:
+        """The outcome with what its answer says as JSON. A fence around the whole of it is taken off, and named."""
+        whole = outcome.content if not (outcome.calls or outcome.problems) else outcome.answer
+        fenced = _FENCED.fullmatch(whole)
+        span = (0, len(outcome.answer))
+        try:
+            message, _, _ = format_.read_response(body(loads(fenced[1] if fenced else whole)))
+        except (ValueError, RecursionError, UserError) as error:
+            turn = ParsedTurn(outcome.content, "", (), (Problem("invalid_json", str(error), span, outcome.answer),))
+            return _read(outcome, turn)
+        schemas = {tool.name: tool.parameters for tool in self.tools}
+        calls = []
+        for call in message.calls:
+            name = names.get(call.name, call.name)
+            wrong = check(name, call.arguments, schemas)
+            problems = call.problems or ((Problem(*wrong, span, outcome.answer),) if wrong else ())
+            repairs = ("fence",) if fenced else ()
+            calls.append(replace(call, name=name, span=span, raw=outcome.answer, problems=problems, repairs=repairs))
+        found = tuple(problem for call in calls for problem in call.problems)
+        return _read(outcome, ParsedTurn(message.content, "", tuple(calls), found))
 
     def _judged(self, outcome: Outcome) -> Outcome:
         """The outcome with whether its calls are right."""
@@ -163,12 +222,14 @@ class _Asked:
         right = wrong is None and outcome.valid is not False
         return replace(outcome, right=right, why=outcome.why or wrong or "")
 
-    def _turn(self, arm: str, tools: Toolbox, *, guided: bool) -> Outcome:
-        """Ask once and read the answer."""
+    def _turn(
+        self, arm: str, tools: Toolbox, messages: Sequence[Message] | None = None, *, guided: bool = False
+    ) -> Outcome:
+        """Ask once, with the task's messages unless others are given, and read the answer."""
         # Where the engine keeps a cache, no arm may profit from an earlier one.
         getattr(self.engine, "forget", lambda: None)()
         asked = profile(self.engine.name)
-        messages = list(self.task.messages)
+        messages = list(messages or self.task.messages)
         if messages[0].role != "system":
             system = system_text(asked, tools) if self.system is None else self.system
             messages[:0] = [] if system is None else [Message("system", system)]
@@ -228,4 +289,6 @@ _RUN: dict[str, Callable[[_Asked], Outcome]] = {
     "raw": _Asked.raw,
     "raw+guide": _Asked.guided,
     "no-tools": _Asked.no_tools,
+    "openai-json": _Asked.openai_json,
+    "anthropic-json": _Asked.anthropic_json,
 }

@@ -143,7 +143,7 @@ def verdict(pairs: Sequence[tuple[float, float]]) -> str:
     if abs(mean) < 0.01:
         return "The two descriptions do not differ: the right beginning is as likely with either."
     wins = sum((log > 0) == (mean > 0) for log in logs if log)
-    where = "" if len(pairs) == 1 else f" in {wins} of {len(pairs)} questions, and on average"
+    where = "," if len(pairs) == 1 else f" in {wins} of {len(pairs)} questions, and on average"
     better, times = "B" if mean > 0 else "A", math.exp(abs(mean))
     return f"{better} makes the right beginning likelier{where} {times:.3g} times as likely."
 
@@ -234,7 +234,9 @@ def _value_at(text: str, start: int, raw: bool) -> str | None:
         _, end = json.JSONDecoder(strict=False).raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    return text[start:end] if text[start] in '"{[' or end < len(text) else None
+    # What has no closing mark may go on: 77 may become 77.44.
+    over = text[start] in '"{[' or text[end : end + 1].strip("0123456789.eE+-") or text[end : end + 1].isspace()
+    return text[start:end] if over else None
 
 
 _ARGUMENTS = re.compile(r'\s*\{.*?"arguments"\s*:\s*\{\s*', re.DOTALL)

@@ -137,7 +137,8 @@ class TransformersEngine:
         import torch
 
         ids = list(ids)
-        self._forward(ids[self._keep(ids) : -1])
+        if new := ids[self._keep(ids) : -1]:
+            self._forward(new)
         result: list[list[float]] = []
         for start in range(0, len(rows), _BATCH_ROWS):
             part = rows[start : start + _BATCH_ROWS]
