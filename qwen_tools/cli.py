@@ -19,6 +19,7 @@ from .errors import UserError
 COMMANDS = {
     "chat": "talk to a model that can use tools",
     "render": "show the exact raw prompt of a conversation",
+    "convert": "write a conversation in another format: raw text, OpenAI, Anthropic",
     "parse": "read a model's raw answer and say what is in it",
     "compare": "ask in several ways side by side, raw tags and others",
     "why": "say how likely each tool was to be called, and how sure each argument",

@@ -34,7 +34,6 @@ LAYERS = [
     "profiles",
     "models",
     "engines",
-    "api",
     "loop",
     "session",
     "builtin_tools",

@@ -6,14 +6,12 @@ until the model ends its turn, the length limit is reached, or the caller stops 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..events import Usage
+from ..events import Event, Usage
 from ..guide import Guide
-from ..prompt import Prompt
-from ..template import TemplatePrompt
 
 
 @dataclass(frozen=True)
@@ -21,13 +19,16 @@ class Piece:
     """Some more of the answer: ``text`` may lag behind ``ids`` by an unfinished character.
 
     ``usage`` counts up to here. The last piece has ``finish`` (``stop`` or ``length``).
-    End-of-turn tokens are in neither ``text`` nor ``ids``.
+    End-of-turn tokens are in neither ``text`` nor ``ids``. An API's answer comes as ``events``, read already, and
+    not as text; ``meta`` of the last piece is then the message's.
     """
 
     text: str
     ids: tuple[int, ...] = ()
     usage: Usage = field(default_factory=Usage)
     finish: str | None = None
+    events: tuple[Event, ...] | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Engine(Protocol):
 
     def generate(
         self,
-        prompt: Prompt | TemplatePrompt,
+        prompt: Any,  # a Prompt or TemplatePrompt; for an API its own ApiPrompt
         settings: Settings,
         *,
         begun: Sequence[int] = (),
@@ -71,7 +72,8 @@ class Engine(Protocol):
 
 
 def open_engine(model: str | None, *, family: str | None = None, device: str = "auto", dtype: str = "auto") -> Engine:
-    """The engine for what the user named: see ``models`` for the names, and ``scripted:FILE``.
+    """The engine for what the user named: see ``models`` for the names, ``scripted:FILE``, and ``openai:URL#MODEL`` or
+    ``anthropic:URL#MODEL`` for somebody's chat API.
 
     Raises UserError: code 3 when the model is not to be had, 2 when the name makes no sense.
     """
@@ -79,6 +81,11 @@ def open_engine(model: str | None, *, family: str | None = None, device: str = "
         from .scripted import ScriptedEngine
 
         return ScriptedEngine.from_file(model.removeprefix("scripted:"), family or "qwen2.5")
+
+    if model and model.startswith(("openai:", "anthropic:")):
+        from .api import ApiEngine
+
+        return ApiEngine.open(model)
 
     from .. import models
 

@@ -66,6 +66,23 @@ def message_of(events: Iterable[Event], finish: str = "stop") -> Message:
     return Message("assistant", "".join(content), "".join(reasoning), tuple(calls), finish=finish)
 
 
+def events_of(message: Message) -> Iterator[Event]:
+    """The events that a whole message stands for."""
+    if message.reasoning:
+        yield from (ev.ReasoningStart(), ev.Reasoning(message.reasoning), ev.ReasoningEnd())
+    index = 0
+    for part in parts(message):
+        if isinstance(part, str):
+            yield ev.Text(part)
+            continue
+        yield ev.CallStart(index, part.id)
+        yield ev.CallName(index, part.name)
+        yield ev.CallArgs(index, part.arguments_json)
+        yield ev.CallEnd(index, part)
+        index += 1
+    yield ev.End(message.finish)
+
+
 class Reading:
     """Makes events of what a wire format says piece by piece. Calls are told apart by a key that the format chooses.
 
