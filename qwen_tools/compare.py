@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from . import events as ev
 from .coerce import loads
-from .engines import Engine, Settings
+from .engines import Engine, Settings, open_engine
+from .engines.api import ApiEngine, ApiPrompt
 from .envelope import check
 from .errors import UserError
 from .loop import turn
@@ -100,12 +101,19 @@ def compare(
             if arm == "raw+salvage":
                 strict = strict or asked.raw()
                 outcome = asked.salvaged(strict)
+            elif is_api(arm):
+                outcome = asked.api(arm)
             else:
                 outcome = _RUN[arm](asked)
                 strict = outcome if arm == "raw" else strict
         except UserError as error:
             outcome = Outcome(arm, why=str(error))
         yield outcome
+
+
+def is_api(arm: str) -> bool:
+    """Whether an arm is the name of an API's engine, such as ``openai:URL#MODEL``."""
+    return arm.startswith(("openai:", "anthropic:"))
 
 
 def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -144,13 +152,19 @@ class _Asked:
 
     def raw(self) -> Outcome:
         """Strict tags."""
+        self._needs_raw_text()
         return self._judged(self._turn("raw", self.tools))
 
     def guided(self) -> Outcome:
         """Calls under a grammar."""
+        self._needs_raw_text()
         if not self.engine.can_guide:
             raise UserError("this engine cannot be guided: that takes a model that runs here, and llguidance")
         return self._judged(self._turn("raw+guide", self.tools, guided=True))
+
+    def _needs_raw_text(self) -> None:
+        if isinstance(self.engine, ApiEngine):
+            raise UserError("an API writes its own prompt: raw tags need a model that is asked with raw text")
 
     def no_tools(self) -> Outcome:
         """Words alone: right when they hold the answer."""
@@ -201,16 +215,33 @@ class _Asked:
         except (ValueError, RecursionError, UserError) as error:
             turn = ParsedTurn(outcome.content, "", (), (Problem("invalid_json", str(error), span, outcome.answer),))
             return _read(outcome, turn)
+        repairs = ("fence",) if fenced else ()
+        calls = [
+            replace(call, name=names.get(call.name, call.name), span=span, raw=outcome.answer, repairs=repairs)
+            for call in message.calls
+        ]
+        return self._checked(outcome, message.content, calls)
+
+    def api(self, arm: str) -> Outcome:
+        """An API's own tool calls: ``arm`` is the name of its engine. The request is shown as it is sent, the answer
+        as the object that its stream amounts to.
+        """
+        engine = open_engine(arm)
+        if not isinstance(engine, ApiEngine):
+            raise UserError(f"{arm} is no API")
+        outcome = self._turn(arm, self.tools, engine=engine)
+        return self._judged(self._checked(outcome, outcome.content, outcome.calls))
+
+    def _checked(self, outcome: Outcome, content: str, calls: Iterable[ToolCall]) -> Outcome:
+        """The outcome with calls that no parser of ours read: their names and arguments are looked at here."""
         schemas = {tool.name: tool.parameters for tool in self.tools}
-        calls = []
-        for call in message.calls:
-            name = names.get(call.name, call.name)
-            wrong = check(name, call.arguments, schemas)
-            problems = call.problems or ((Problem(*wrong, span, outcome.answer),) if wrong else ())
-            repairs = ("fence",) if fenced else ()
-            calls.append(replace(call, name=name, span=span, raw=outcome.answer, problems=problems, repairs=repairs))
-        found = tuple(problem for call in calls for problem in call.problems)
-        return _read(outcome, ParsedTurn(message.content, "", tuple(calls), found))
+        seen = []
+        for call in calls:
+            wrong = None if call.problems else check(call.name, call.arguments, schemas)
+            problems = (Problem(*wrong, call.span, call.raw),) if wrong else call.problems
+            seen.append(replace(call, problems=problems))
+        found = tuple(problem for call in seen for problem in call.problems)
+        return _read(outcome, ParsedTurn(content, "", tuple(seen), found))
 
     def _judged(self, outcome: Outcome) -> Outcome:
         """The outcome with whether its calls are right."""
@@ -223,28 +254,36 @@ class _Asked:
         return replace(outcome, right=right, why=outcome.why or wrong or "")
 
     def _turn(
-        self, arm: str, tools: Toolbox, messages: Sequence[Message] | None = None, *, guided: bool = False
+        self,
+        arm: str,
+        tools: Toolbox,
+        messages: Sequence[Message] | None = None,
+        *,
+        guided: bool = False,
+        engine: Engine | None = None,
     ) -> Outcome:
-        """Ask once, with the task's messages unless others are given, and read the answer."""
-        # Where the engine keeps a cache, no arm may profit from an earlier one.
-        getattr(self.engine, "forget", lambda: None)()
-        asked = profile(self.engine.name)
+        """Ask once and read the answer: the task's messages and engine unless others are given."""
+        engine = engine or self.engine
+        asked = profile(engine.name)
         messages = list(messages or self.task.messages)
         if messages[0].role != "system":
             system = system_text(asked, tools) if self.system is None else self.system
             messages[:0] = [] if system is None else [Message("system", system)]
         settings = replace(self.settings, do_sample=asked.do_sample)
+        options = None if isinstance(engine, ApiEngine) else self.options
+        # Where the engine keeps a cache, no arm may profit from an earlier one.
+        getattr(engine, "forget", lambda: None)()
         outcome = Outcome(arm)
         said: list[ev.Event] = []
         started = time.perf_counter()
         for event in turn(
-            self.engine,
+            engine,
             messages,
             tools,
             guided=guided,
             parallel_calls=asked.parallel_calls,
             settings=settings,
-            options=self.options,
+            options=options,
         ):
             now = time.perf_counter() - started
             said.append(event)
@@ -267,7 +306,19 @@ class _Asked:
                 )
             elif isinstance(event, ev.MessageAdded):
                 outcome = replace(outcome, answer=event.message.raw or "", prefill=event.message.prefill)
+                if isinstance(engine, ApiEngine):
+                    request = ApiPrompt(engine, tools, asked.parallel_calls)
+                    request.append(messages)
+                    sent, _ = request.body(settings, None)
+                    answer = json.dumps(_object(engine, event.message), ensure_ascii=False, indent=2)
+                    outcome = replace(outcome, request=json.dumps(sent, ensure_ascii=False, indent=2), answer=answer)
         return _read(outcome, fold(said))
+
+
+def _object(engine: ApiEngine, message: Message) -> Any:
+    """The message as an object of the API that sent it."""
+    body = engine.api.wire.response(message, id="0", created=0, model=engine.model, finish=message.finish)
+    return body["choices"][0]["message"] if "choices" in body else {"role": body["role"], "content": body["content"]}
 
 
 def _read(outcome: Outcome, turn: ParsedTurn) -> Outcome:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import report, tasks
 from ..builtin_tools import load as load_tools
-from ..compare import ARMS, Outcome, compare, summary
+from ..compare import ARMS, Outcome, compare, is_api, summary
 from ..engines import Settings, open_engine
 from ..errors import UserError
 from ..families import read_options
@@ -22,7 +22,11 @@ _MARKS = {True: "yes", False: "no", None: "–"}
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("task", metavar="PROMPT|FILE", help="a question, or a .jsonl file of tasks (docs/compare.md)")
-    parser.add_argument("--arms", default=",".join(ARMS), help=f"separated by commas: {', '.join(ARMS)} (default: all)")
+    parser.add_argument(
+        "--arms",
+        default=",".join(ARMS),
+        help=f"separated by commas: {', '.join(ARMS)} (the default), openai:URL#MODEL, anthropic:URL#MODEL",
+    )
     parser.add_argument("--model", help="as in chat; scripted:FILE plays one answer an arm that asks")
     parser.add_argument("--family", help="how prompts are written; found from the model unless given")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
@@ -41,13 +45,15 @@ def run(args: argparse.Namespace) -> int:
     """Ask, and print what came of it; returns the exit code."""
     chosen = [tasks.from_prompt(args.task)] if not _is_file(args.task) else tasks.load(args.task)
     arms = [arm.strip() for arm in args.arms.split(",") if arm.strip()]
-    unknown = [arm for arm in arms if arm not in ARMS]
+    unknown = [arm for arm in arms if arm not in ARMS and not is_api(arm)]
     if unknown or not arms:
-        raise UserError(f"no arm {', '.join(unknown)!r}: there are {', '.join(ARMS)}")
+        raise UserError(f"no arm {', '.join(unknown)!r}: there are {', '.join(ARMS)}, openai:URL and anthropic:URL")
     if args.max_new_tokens < 1:
         raise UserError("--max-new-tokens must be at least 1")
     tools, options = load_tools(args.tools), read_options(args.option)
-    engine = open_engine(args.model, family=args.family, device=args.device, dtype=args.dtype)
+    # APIs alone need no model here.
+    model = arms[0] if args.model is None and all(map(is_api, arms)) else args.model
+    engine = open_engine(model, family=args.family, device=args.device, dtype=args.dtype)
     settings = Settings(max_new_tokens=args.max_new_tokens)
     by_arm: dict[str, list[Outcome]] = {arm: [] for arm in arms}
     told: list[dict[str, Any]] = []
@@ -63,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     data = {
         "model": engine.name,
         "family": engine.family,
-        "arms": {arm: ARMS[arm] for arm in arms},
+        "arms": {arm: ARMS.get(arm, "an API's own tool calls") for arm in arms},
         "summary": rows,
         "tasks": told,
     }
