@@ -295,6 +295,8 @@ class _Asked:
             if isinstance(event, ev.TakenBack):
                 outcome = replace(outcome, taken_back=event.text)
             elif isinstance(event, ev.RoundEnd):
+                if event.finish == "interrupted":
+                    raise KeyboardInterrupt  # one answer less would be a wrong comparison
                 outcome = replace(
                     outcome,
                     finish=event.finish,

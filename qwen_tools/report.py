@@ -39,7 +39,8 @@ def comparison(data: Mapping[str, Any]) -> str:
     counted = f"{len(tasks)} tasks" if len(tasks) != 1 else "one task"
     parts = [
         f"<h1>{text(data['model'])}: {counted}, {len(data['arms'])} ways to ask</h1>",
-        f'<p class="dim">Prompts of family {text(data["family"])}. Strict and salvaged results are never added up.</p>',
+        f'<p class="dim">Prompts of family {text(data["family"])}, answers of at most {data["max_new_tokens"]} tokens. '
+        "Strict and salvaged results are never added up.</p>",
         _summary_table(data),
         _summary_charts(data["summary"]),
     ]

@@ -122,9 +122,11 @@ def load(path: str) -> list[Task]:
     return tasks
 
 
-def from_prompt(prompt: str) -> Task:
-    """A question alone: what is right is not known."""
-    return Task("1", (Message("user", prompt),))
+def named(word: str) -> list[Task]:
+    """What a person names on the command line: the tasks of a ``.jsonl`` file, or a question, of which it is not known
+    what is right. Raises UserError.
+    """
+    return load(word) if word.endswith(".jsonl") else [Task("1", (Message("user", word),))]
 
 
 def from_dict(data: Any, number: str) -> Task:

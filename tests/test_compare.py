@@ -347,6 +347,16 @@ def test_when_no_arm_could_be_run_the_task_failed(files, capsys):
     assert command(files, "--arms", "raw+guide,raw") == 1
 
 
+def test_ctrl_c_ends_the_comparison_and_not_only_one_answer(files, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(ScriptedEngine, "generate", interrupted)
+    assert command(files, *ASKED) == 130
+    assert capsys.readouterr().out == ""
+
+
 def test_every_arm_is_described_in_its_manual_page():
     manual = (Path(__file__).parents[1] / "docs" / "compare.md").read_text(encoding="utf-8")
     for arm in (*ARMS, "openai:URL", "anthropic:URL"):

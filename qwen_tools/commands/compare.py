@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from .. import report, tasks
@@ -14,7 +13,7 @@ from ..compare import ARMS, Outcome, compare, is_api, summary
 from ..engines import Settings, open_engine
 from ..errors import UserError
 from ..families import read_options
-from .terminal import say, visible
+from .terminal import check_folder, columns, say, visible, write_page
 
 _MARKS = {True: "yes", False: "no", None: "–"}
 
@@ -43,13 +42,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Ask, and print what came of it; returns the exit code."""
-    chosen = [tasks.from_prompt(args.task)] if not _is_file(args.task) else tasks.load(args.task)
+    chosen = tasks.named(args.task)
     arms = [arm.strip() for arm in args.arms.split(",") if arm.strip()]
     unknown = [arm for arm in arms if arm not in ARMS and not is_api(arm)]
     if unknown or not arms:
         raise UserError(f"no arm {', '.join(unknown)!r}: there are {', '.join(ARMS)}, openai:URL and anthropic:URL")
     if args.max_new_tokens < 1:
         raise UserError("--max-new-tokens must be at least 1")
+    if args.html:
+        check_folder(args.html)
     tools, options = load_tools(args.tools), read_options(args.option)
     # APIs alone need no model here.
     model = arms[0] if args.model is None and all(map(is_api, arms)) else args.model
@@ -64,11 +65,14 @@ def run(args: argparse.Namespace) -> int:
         for outcome in compare(engine, task, arms, tools, settings, system=args.system, options=options):
             by_arm[outcome.arm].append(outcome)
             outcomes.append(outcome.to_dict())
+            if len(chosen) == 1 and not args.json:
+                print("\n".join(_answer_view(outcomes[-1])), flush=True)
         told.append({**task.to_dict(), "outcomes": outcomes})
     rows = {arm: summary(outcomes) for arm, outcomes in by_arm.items()}
     data = {
         "model": engine.name,
         "family": engine.family,
+        "max_new_tokens": args.max_new_tokens,
         "arms": {arm: ARMS.get(arm, "an API's own tool calls") for arm in arms},
         "summary": rows,
         "tasks": told,
@@ -78,40 +82,13 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(data, ensure_ascii=False))
     else:
-        print("\n".join(_view(data)))
+        print("\n".join(_table_view(told[0]) if len(told) == 1 else _summary_view(data)))
     # An arm that could not be run is part of the answer; when none could, there is no answer.
     return 0 if any(row["ran"] for row in rows.values()) else 1
 
 
-def write_page(path: str, page: str) -> None:
-    """Write a page and say where it is. Raises UserError."""
-    try:
-        Path(path).write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}") from error
-    say(f"wrote {path}")
-
-
-def columns(rows: Sequence[Sequence[str]], numbers: int = 1) -> list[str]:
-    """Rows as lines; all but the first ``numbers`` columns are flush right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if index < numbers else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-
-
-def _is_file(text: str) -> bool:
-    return text.endswith((".jsonl", ".json"))
-
-
-def _view(data: Mapping[str, Any]) -> list[str]:
-    """One task: what each arm wrote, and a row for each. Several: counts and means."""
-    if len(data["tasks"]) == 1:
-        return _task_view(data["tasks"][0])
+def _summary_view(data: Mapping[str, Any]) -> list[str]:
+    """Counts and means by arm, and what went wrong by task."""
     head = ["arm", "called", "valid", "right", "prompt", "new", "first s", "end s"]
     rows = [
         [
@@ -135,16 +112,20 @@ def _view(data: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _task_view(task: Mapping[str, Any]) -> list[str]:
-    lines: list[str] = []
-    for each in task["outcomes"]:
-        lines.append(f"── {each['arm']} ".ljust(60, "─"))
-        if each["taken_back"]:
-            lines.append(f"(taken back: {visible(each['taken_back'])})")
-        if each["answer"]:
-            lines.append(visible(each["answer"], keep="\n\t"))
-        if each["why"]:
-            lines.append(f"✗ {visible(each['why'])}")
+def _answer_view(outcome: Mapping[str, Any]) -> list[str]:
+    """What one arm wrote."""
+    lines = [f"── {visible(outcome['arm'])} ".ljust(60, "─")]
+    if outcome["taken_back"]:
+        lines.append(f"(taken back: {visible(outcome['taken_back'])})")
+    if outcome["answer"]:
+        lines.append(visible(outcome["answer"], keep="\n\t"))
+    if outcome["why"]:
+        lines.append(f"✗ {visible(outcome['why'])}")
+    return lines
+
+
+def _table_view(task: Mapping[str, Any]) -> list[str]:
+    """A row for each arm."""
     head = ["arm", "calls", "valid", "right", "prompt", "new", "first s", "end s"]
     rows = [
         [
@@ -159,7 +140,7 @@ def _task_view(task: Mapping[str, Any]) -> list[str]:
         ]
         for each in task["outcomes"]
     ]
-    return [*lines, "", *columns([head, *rows])]
+    return ["", *columns([head, *rows])]
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -18,8 +18,7 @@ from ..messages import Message
 from ..profiles import profile, system_text
 from ..tools import Toolbox
 from ..why import ask, begins, verdict, walk
-from .compare import columns, write_page
-from .terminal import say, visible
+from .terminal import check_folder, columns, say, visible, write_page
 
 _TEXT = "text"
 
@@ -46,11 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Score, and print; returns the exit code."""
-    asked = [
-        task
-        for word in args.prompt
-        for task in (tasks.load(word) if word.endswith(".jsonl") else [tasks.from_prompt(word)])
-    ]
+    asked = [task for word in args.prompt for task in tasks.named(word)]
+    if args.html:
+        check_folder(args.html)
     versions = {"A": load_tools(args.tools)}
     if args.tools_b:
         versions["B"] = load_tools(args.tools_b)
@@ -139,10 +136,10 @@ def _explained(
 def _view(question: Mapping[str, Any]) -> list[str]:
     versions = question["versions"]
     names = list(dict.fromkeys(name for each in versions.values() for name in each["begins"]))
-    head = [visible(question["question"])[:60]]
+    head = ["  begins as"]
     for version in versions:
         suffix = f" {version}" if len(versions) > 1 else ""
-        head += [f"begins{suffix}", f"of tools{suffix}"]
+        head += [f"probability{suffix}", f"of tools{suffix}"]
     rows = [head]
     for name in names:
         row = [("✓ " if name == question["right"] else "  ") + visible(name)]
@@ -150,7 +147,7 @@ def _view(question: Mapping[str, Any]) -> list[str]:
             p, share = each["begins"].get(name), each["among_tools"].get(name)
             row += ["–" if p is None else report.percent(p), "" if share is None else report.percent(share)]
         rows.append(row)
-    lines = columns(rows)
+    lines = [visible(question["question"]), *columns(rows)]
     for version, each in versions.items():
         call = each["call"]
         lines.append(f"the likeliest call{f' of {version}' if len(versions) > 1 else ''}: {visible(call['text'])}")
