@@ -103,6 +103,8 @@ HEAVY = ("torch", "transformers", "llguidance", "numpy")
         ["render", "--json", "-"],
         ["models", "--help"],
         ["demo", "--scene", "two-tools"],
+        ["compare", "--model", "scripted:SCRIPT", "--arms", "raw", "Hi"],
+        ["why", "--help"],
         ["chat", "--no-log", "--model", "scripted:SCRIPT", "Hi"],
     ],
     ids=" ".join,

@@ -13,7 +13,8 @@ from ..compare import ARMS, Outcome, compare, is_api, summary
 from ..engines import Settings, open_engine
 from ..errors import UserError
 from ..families import read_options
-from .terminal import check_folder, columns, say, visible, write_page
+from .results import check_folder, columns, write_page
+from .terminal import say, visible
 
 _MARKS = {True: "yes", False: "no", None: "–"}
 

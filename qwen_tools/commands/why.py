@@ -18,7 +18,8 @@ from ..messages import Message
 from ..profiles import profile, system_text
 from ..tools import Toolbox
 from ..why import ask, begins, verdict, walk
-from .terminal import check_folder, columns, say, visible, write_page
+from .results import check_folder, columns, write_page
+from .terminal import say, visible
 
 _TEXT = "text"
 

@@ -144,15 +144,14 @@ class TransformersEngine:
             part = rows[start : start + _BATCH_ROWS]
             longest = max(map(len, part))
             # Behind the end of a row stands anything: no token sees what follows it.
-            given = torch.tensor([[ids[-1], *row, *[0] * (longest - len(row))] for row in part])
+            padded = [[ids[-1], *row, *[0] * (longest - len(row))] for row in part]
+            given = torch.tensor(padded, device=self._model.device)
             cache = copy.deepcopy(self._cache)
             cache.batch_repeat_interleave(len(part))
             with torch.inference_mode():
-                logits = self._model(
-                    input_ids=given[:, :-1].to(self._model.device), use_cache=True, **{self._cache_argument: cache}
-                ).logits
-                scores = logits.float().log_softmax(-1).cpu().gather(-1, given[:, 1:, None])[..., 0]
-            result += [list(map(float, scores[index, : len(row)])) for index, row in enumerate(part)]
+                logits = self._model(input_ids=given[:, :-1], use_cache=True, **{self._cache_argument: cache}).logits
+                scores = logits.float().log_softmax(-1).gather(-1, given[:, 1:, None])[..., 0].tolist()
+            result += [score[: len(row)] for score, row in zip(scores, part, strict=True)]
         return result
 
     def _keep(self, ids: list[int]) -> int:
