@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import events as ev
@@ -50,10 +50,10 @@ class Outcome:
 
     ``request`` is the exact prompt (or the JSON of a request) and ``prefill`` how much of the answer it had opened,
     ``answer`` what the model wrote, character for character, ``taken_back`` what it wrote first and a guide made it
-    write anew. ``valid`` says whether every attempt
-    at a call is a whole call of an offered tool with arguments by its schema; it is None without an attempt. ``right``
-    is None where the task does not say what is right. ``why`` says in words what went wrong. Token counts are 0 where
-    they are not known; times are wall time in seconds from the request to the first token and to the end.
+    write anew. ``valid`` says whether every attempt at a call is a whole call of an offered tool with arguments by its
+    schema; it is None without an attempt. ``right`` is None where the task does not say what is right. ``why`` says in
+    words what went wrong. ``finish`` is empty where the arm could not be run. Token counts are 0 where they are not
+    known; times are wall time in seconds from the request to the first token and to the end.
     """
 
     arm: str
@@ -72,10 +72,6 @@ class Outcome:
     new_tokens: int = 0
     first_token_s: float = 0.0
     total_s: float = 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """The outcome as JSON values."""
-        return asdict(self)
 
 
 def compare(
@@ -206,12 +202,17 @@ class _Asked:
     def _read_json(
         self, outcome: Outcome, format_: Any, body: Callable[[Any], Any], names: Mapping[str, str]
     ) -> Outcome:
-        """The outcome with what its answer says as JSON. A fence around the whole of it is taken off, and named."""
+        """The outcome with what its answer says as JSON. A fence around the whole of it is taken off, and named; an
+        answer that does not begin like JSON is one in words.
+        """
         whole = outcome.content if not (outcome.calls or outcome.problems) else outcome.answer
         fenced = _FENCED.fullmatch(whole)
+        inside = fenced[1] if fenced else whole
+        if not inside.lstrip().startswith(("{", "[", "<tool_call>")):
+            return outcome
         span = (0, len(outcome.answer))
         try:
-            message, _, _ = format_.read_response(body(loads(fenced[1] if fenced else whole)))
+            message, _, _ = format_.read_response(body(loads(inside)))
         except (ValueError, RecursionError, UserError) as error:
             turn = ParsedTurn(outcome.content, "", (), (Problem("invalid_json", str(error), span, outcome.answer),))
             return _read(outcome, turn)
@@ -220,7 +221,7 @@ class _Asked:
             replace(call, name=names.get(call.name, call.name), span=span, raw=outcome.answer, repairs=repairs)
             for call in message.calls
         ]
-        return self._checked(outcome, message.content, calls)
+        return self._checked(replace(outcome, content=message.content, calls=tuple(calls), problems=()))
 
     def api(self, arm: str) -> Outcome:
         """An API's own tool calls: ``arm`` is the name of its engine. The request is shown as it is sent, the answer
@@ -230,18 +231,19 @@ class _Asked:
         if not isinstance(engine, ApiEngine):
             raise UserError(f"{arm} is no API")
         outcome = self._turn(arm, self.tools, engine=engine)
-        return self._judged(self._checked(outcome, outcome.content, outcome.calls))
+        return self._judged(self._checked(outcome))
 
-    def _checked(self, outcome: Outcome, content: str, calls: Iterable[ToolCall]) -> Outcome:
+    def _checked(self, outcome: Outcome) -> Outcome:
         """The outcome with calls that no parser of ours read: their names and arguments are looked at here."""
         schemas = {tool.name: tool.parameters for tool in self.tools}
-        seen = []
-        for call in calls:
+        calls = []
+        for call in outcome.calls:
             wrong = None if call.problems else check(call.name, call.arguments, schemas)
-            problems = (Problem(*wrong, call.span, call.raw),) if wrong else call.problems
-            seen.append(replace(call, problems=problems))
-        found = tuple(problem for call in seen for problem in call.problems)
-        return _read(outcome, ParsedTurn(content, "", tuple(seen), found))
+            calls.append(replace(call, problems=(Problem(*wrong, call.span, call.raw),)) if wrong else call)
+        # Those of attempts that gave no call, and those of calls.
+        found = [each for each in outcome.problems if not any(each in call.problems for call in calls)]
+        found += [each for call in calls for each in call.problems]
+        return _read(outcome, ParsedTurn(outcome.content, "", tuple(calls), tuple(found)))
 
     def _judged(self, outcome: Outcome) -> Outcome:
         """The outcome with whether its calls are right."""
@@ -312,9 +314,12 @@ class _Asked:
                     request = ApiPrompt(engine, tools, asked.parallel_calls)
                     request.append(messages)
                     sent, _ = request.body(settings, None)
-                    answer = json.dumps(_object(engine, event.message), ensure_ascii=False, indent=2)
-                    outcome = replace(outcome, request=json.dumps(sent, ensure_ascii=False, indent=2), answer=answer)
+                    outcome = replace(outcome, request=_shown(sent), answer=_shown(_object(engine, event.message)))
         return _read(outcome, fold(said))
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def _object(engine: ApiEngine, message: Message) -> Any:

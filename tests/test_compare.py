@@ -126,7 +126,9 @@ def test_the_object_of_an_api_asked_for_as_text(arm, answer, tool):
     assert (fenced.right, fenced.calls[0].repairs) == (True, ("fence",))
     assert only(arm, answer.replace('"add"', '"sum"')).why.startswith("unknown_tool")
     assert only(arm, answer.replace("19", "null")).why.startswith("schema")
-    assert only(arm, "It is 42.").why.startswith("invalid_json")
+    assert only(arm, '{"role": "assistant", "content": 42}').why.startswith("invalid_json")
+    words = only(arm, "It is 42.")
+    assert (words.valid, words.right, words.why) == (None, False, "does not call add")
     assert only(arm, answer[:-2]).valid is False
     assert only(arm, TAGS).right is False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from .. import report, tasks
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         outcomes = []
         for outcome in compare(engine, task, arms, tools, settings, system=args.system, options=options):
             by_arm[outcome.arm].append(outcome)
-            outcomes.append(outcome.to_dict())
+            outcomes.append(asdict(outcome))
             if len(chosen) == 1 and not args.json:
                 print("\n".join(_answer_view(outcomes[-1])), flush=True)
         told.append({**task.to_dict(), "outcomes": outcomes})
