@@ -23,6 +23,10 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+# A model that opens a call with less than this probability hardly calls by itself.
+HARDLY = 0.01
+
+
 class Bar(NamedTuple):
     """A row of a chart: ``parts`` stand one behind the other; ``amount`` says in words what they are."""
 
@@ -266,18 +270,16 @@ def _attempts(outcome: Mapping[str, Any]) -> str:
 
 
 def _question(question: Mapping[str, Any], versions: Sequence[str]) -> str:
-    right = question["right"]
-    names = list(dict.fromkeys(name for each in question["versions"].values() for name in each["begins"]))
+    each_version = [question["versions"][version] for version in versions]
     parts = [f"<h2>{text(question['question'])}</h2>"]
-    if right:
-        parts.append(f'<p class="dim">Right: {text(right)}</p>')
-    bars = []
-    for name in names:
-        found = [question["versions"][version]["begins"].get(name) for version in versions]
-        amounts = ["–" if p is None else percent(p) for p in found]
-        bars.append(Bar(name + (" ✓" if name == right else ""), [p or 0.0 for p in found], " | ".join(amounts)))
-    keys = versions if len(versions) > 1 else ()
-    parts.append(chart("The answer begins as", bars, 1.0, keys, paired=True))
+    if question["right"]:
+        parts.append(f'<p class="dim">Right: {text(question["right"])}</p>')
+    charts = [_shares("The answer begins as", question["right"], versions, [each["begins"] for each in each_version])]
+    if all(each["opened"] < HARDLY for each in each_version):
+        # The bars above show nothing of the tools.
+        title = "If it had to take a tool"
+        charts.append(_shares(title, question["right"], versions, [each["among_tools"] for each in each_version]))
+    parts.append(f'<div class="columns">{"".join(charts)}</div>')
     for version in versions:
         each = question["versions"][version]
         heading = f"{version}: the likeliest call" if len(versions) > 1 else "The likeliest call"
@@ -296,6 +298,16 @@ def _question(question: Mapping[str, Any], versions: Sequence[str]) -> str:
         if rows:
             parts.append(table(["argument", "value", "how sure", "or"], rows, [2]))
     return f"<section>{''.join(parts)}</section>"
+
+
+def _shares(title: str, right: str | None, versions: Sequence[str], shares: Sequence[Mapping[str, float]]) -> str:
+    """Bars of probabilities by name, one of each version."""
+    bars = []
+    for name in dict.fromkeys(name for each in shares for name in each):
+        found = [each.get(name) for each in shares]
+        amounts = ["–" if p is None else percent(p) for p in found]
+        bars.append(Bar(name + (" ✓" if name == right else ""), [p or 0.0 for p in found], " | ".join(amounts)))
+    return chart(title, bars, 1.0, versions if len(versions) > 1 else (), paired=True)
 
 
 # --- Texts side by side ---------------------------------------------------------------------------

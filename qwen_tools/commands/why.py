@@ -103,7 +103,7 @@ def _verdict(questions: list[dict[str, Any]]) -> str:
 
 
 def _hardly_calls(question: Mapping[str, Any]) -> bool:
-    return all(each["opened"] < 0.01 for each in question["versions"].values())
+    return all(each["opened"] < report.HARDLY for each in question["versions"].values())
 
 
 def _right(task: tasks.Task, expected: str | None) -> str | None:
