@@ -64,7 +64,7 @@ def openai_messages(draw, text=texts, parts=True):
             said = draw(text)
             message = {"role": "assistant", "content": said or (None if calls else "")}
             if draw(st.integers(0, 3)) == 0:
-                message["reasoning_content"] = draw(words)
+                message["reasoning_content"] = draw(text.filter(bool))
             if calls:
                 message["tool_calls"] = [
                     {"id": each, "type": "function", "function": {"name": name, "arguments": draw(spelled(value))}}

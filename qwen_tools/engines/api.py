@@ -38,6 +38,7 @@ SILENCE_S = 600.0
 RETRIES = 2
 MAX_ANSWER = 64_000_000  # characters of a stream
 _MAX_ERROR = 64_000
+_PAUSE_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -177,8 +178,8 @@ class ApiEngine:
         try:
             for chunk in self._chunks(body):
                 events = _renamed(reader.feed(chunk), own)
-                first = first or time.monotonic()
                 if events:
+                    first = first or time.monotonic()
                     yield Piece("", usage=reader.usage, events=tuple(events))
             if reader.finish is None:
                 raise WireError("", "the stream ended before the answer did")
@@ -231,7 +232,7 @@ class ApiEngine:
             except httpx2.TransportError as error:
                 reason = error
             if attempt < RETRIES:
-                time.sleep(0.5 * 2**attempt)
+                time.sleep(_PAUSE_S * 2**attempt)
         words = self._harmless(str(reason)) or type(reason).__name__
         raise UserError(f"cannot reach {self.url}: {words}", code=3) from reason
 

@@ -324,9 +324,12 @@ def _blocks(message: Message) -> Any:
 def _block(part: str | ToolCall, minted: str | None) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    # Arguments that are no object cannot be said here.
-    given = part.arguments if isinstance(part.arguments, Mapping) else {"value": part.arguments}
-    return {"type": "tool_use", "id": part.id or minted, "name": part.name, "input": given}
+    return {"type": "tool_use", "id": part.id or minted, "name": part.name, "input": _object(part).arguments}
+
+
+def _object(call: ToolCall) -> ToolCall:
+    """The call with arguments that are an object, since nothing else can be said here."""
+    return call if isinstance(call.arguments, Mapping) else replace(call, arguments={"value": call.arguments})
 
 
 # --- Responses -------------------------------------------------------------------------------------------------------
@@ -458,7 +461,7 @@ class StreamWriter:
             out = []
             if not self._calls.announced(event.index):
                 out += self._write(ev.CallName(event.index, event.call.name))
-            out += self._arguments(self._calls.rest(event.index, event.call))
+            out += self._arguments(self._calls.rest(event.index, _object(event.call)))
             return [*out, *self._close_block()]
         elif isinstance(event, ev.CallError):
             text = self._calls.failed(event)
