@@ -27,6 +27,9 @@ COMMANDS = {
     "tools": "list the tools, check their definitions, try one by hand",
     "logs": "list the conversations that were kept, search in them, show one",
     "config": "show the settings, and where each value comes from",
+    "compare": "ask in several ways side by side, raw tags and others",
+    "why": "say how likely each tool was to be called, and how sure each argument",
+    "demo": "show step by step how it works, without a model",
     "models": "list the models on this machine, or remove one",
 }
 

@@ -252,7 +252,9 @@ def _attend(
                 if begun:
                     history.ended(call, toolbox, result)
                 full = result.full if result.full != result.content else ""
-                answer = Message("tool", result.content, call_id=call.id, name=call.name, is_error=not result.ok, full=full)
+                answer = Message(
+                    "tool", result.content, call_id=call.id, name=call.name, is_error=not result.ok, full=full
+                )
                 prompt.append([answer])
                 end = ev.ToolEnd(
                     ended, result.name, result.ok, result.content, result.full, result.seconds, result.references

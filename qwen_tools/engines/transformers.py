@@ -105,6 +105,29 @@ class TransformersEngine:
                 yield Piece(text.add(piece), tuple(piece), usage)
         yield Piece(text.rest(), (), usage, finish)
 
+    def forget(self) -> None:
+        """Forget what is cached, so that the next prompt costs what it costs by itself."""
+        self._cache.crop(0)
+
+    @property
+    def end_ids(self) -> list[int]:
+        """The ids that end a turn."""
+        return sorted(self._end_ids)
+
+    def next_log_probs(self, ids: Sequence[int]) -> torch.Tensor:
+        """The natural log probability of every token to follow ``ids`` (shape: vocabulary), at temperature 1."""
+        ids = list(ids)
+        return self._cache.forward(ids[self._cache.keep(ids) :])[-1].log_softmax(-1)
+
+    def log_probs(self, ids: Sequence[int], rows: Sequence[Sequence[int]]) -> list[list[float]]:
+        """For each row the natural log probability of each of its tokens behind ``ids`` and the tokens before it, at
+        temperature 1. ``ids`` are computed once; the rows go through the model together, a few at a time.
+        """
+        ids = list(ids)
+        if new := ids[self._cache.keep(ids) : -1]:
+            self._cache.forward(new)
+        return list(self._cache.score(ids[-1], rows))
+
 
 def _end_ids(model: Any, tokenizer: Any) -> set[int]:
     """All ids that end a turn: what the model's configuration says, and the ChatML markers."""
