@@ -272,6 +272,8 @@ MISTAKES = {
     "/set top_k many": "a whole number",
     "/set do_sample 1": "true or false",
     "/set temperature": "usage: /set",
+    "/set top_p 7": "above 0 and at most 1",
+    "/set stop 3": "a JSON list of texts",
     "/think loud": "usage: /think",
     "/approve some": "usage: /approve",
     "/undo": "nothing was asked",
@@ -307,6 +309,8 @@ def test_commands_that_change(home):
     assert [message.content for message in load(sessions(home)[0])] == ["first", "Three."]
     terminal.ask("/system Be terse.").wait(lambda: terminal.text.count("Be terse.") == 2).ready()
     terminal.ask("/set max_new_tokens 1").wait("max_new_tokens       1\n").ready()
+    terminal.ask('/set stop ["##", "\\n"]').wait('stop                 ["##", "\\n"]').ready()
+    terminal.ask("/set stop default").wait("stop                 []").ready()
     terminal.ask("/save talk").wait("--session talk").ready()
     terminal.ask("last").wait("length limit").ready()
     terminal.ask("/clear").wait("a new conversation").ready()
