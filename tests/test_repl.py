@@ -182,6 +182,14 @@ def test_ctrl_c_stops_a_tool_and_the_conversation_goes_on(home):
     assert roles == ["user", "assistant", "tool", "user", "assistant"]
 
 
+def test_calls_that_run_side_by_side_are_told_apart(home):
+    calls = call("wait", seconds=1.2) + call("wait", seconds=1.1)
+    terminal = start(home, [calls, "Fine."], "--tools", tools_file(home))
+    terminal.ask("wait").wait("wait, wait 1 s").wait("Fine.").ready()
+    assert len(re.findall(r"→ wait: waited \(1\.\d s\)\n", terminal.text)) == 2
+    leave(terminal)
+
+
 def test_a_slow_tool_says_how_long_it_took_and_its_spinner_goes(home):
     terminal = start(home, [call("wait", seconds=1.2), "Fine."], "--tools", tools_file(home))
     terminal.ask("wait").wait("Fine.").ready()

@@ -190,13 +190,12 @@ def _think(repl: Repl, argument: str) -> None:
     if mode not in THINKING:
         raise UserError(f"usage: {COMMANDS['/think'].usage}")
     repl.set_thinking(mode)
-    say(
-        {
-            "show": "the model thinks, and its thoughts are shown",
-            "hide": "the model thinks, and its thoughts are folded",
-            "off": "the model answers without thinking, where its family can",
-        }[mode]
-    )
+    said = {
+        "show": "the model thinks, and its thoughts are shown",
+        "hide": "the model thinks, and its thoughts are folded",
+        "off": "the model answers without thinking, where its family can",
+    }
+    say(paragraph(said[mode]))
 
 
 def _no_think(repl: Repl, argument: str) -> None:  # noqa: ARG001
@@ -209,14 +208,13 @@ def _approve(repl: Repl, argument: str) -> None:
             raise UserError(f"usage: {COMMANDS['/approve'].usage}")
         repl.approval.mode = argument
         repl.approval.forget()
-    say(
-        {
-            "ask": "tools that only read run, others ask first",
-            "read": "tools that only read run, others are refused",
-            "all": "every tool runs without asking",
-            "none": "every tool is refused",
-        }[repl.approval.mode]
-    )
+    said = {
+        "ask": "tools that only read run, others ask first",
+        "read": "tools that only read run, others are refused",
+        "all": "every tool runs without asking",
+        "none": "every tool is refused",
+    }
+    say(paragraph(said[repl.approval.mode]))
 
 
 # ---- the conversation
