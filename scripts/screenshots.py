@@ -78,7 +78,7 @@ def conversation(terminal: Terminal) -> None:
 
 def approval(terminal: Terminal) -> None:
     """The question before a tool runs that does more than read."""
-    terminal.ask("Note: call the dean on Monday.").wait("ne[v]er:").send("o\r").wait("→ noted").ready()
+    terminal.ask("Append a note: call the dean on Monday.").wait("ne[v]er:").send("o\r").wait("→ noted").ready()
 
 
 def take(name: str, play: Callable[[Terminal], None], *arguments: str, width: int = 92, height: int = 44) -> None:
@@ -100,4 +100,5 @@ def take(name: str, play: Callable[[Terminal], None], *arguments: str, width: in
 
 if __name__ == "__main__":
     take("chat.svg", conversation)
-    take("approval.svg", approval, "--tools", str(ROOT / "examples" / "my_tools.py"), width=80)
+    tools = str(ROOT / "examples" / "my_tools.py")
+    take("approval.svg", approval, "--tools", tools, "--tool-choice", "append_note", width=80)

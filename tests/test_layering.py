@@ -99,7 +99,7 @@ def test_only_the_engine_imports_torch():
     assert all(importer.startswith("engines/") for importer in importers)
 
 
-HEAVY = ("torch", "transformers", "llguidance", "numpy", "mcp", "httpx2")
+HEAVY = ("prompt_toolkit", "torch", "transformers", "llguidance", "numpy", "mcp", "httpx2")
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,14 @@ def test_ctrl_c_stops_a_tool_and_the_conversation_goes_on(home):
     assert roles == ["user", "assistant", "tool", "user", "assistant"]
 
 
+def test_calls_that_run_side_by_side_are_told_apart(home):
+    calls = call("wait", seconds=1.2) + call("wait", seconds=1.1)
+    terminal = start(home, [calls, "Fine."], "--tools", tools_file(home))
+    terminal.ask("wait").wait("wait, wait 1 s").wait("Fine.").ready()
+    assert len(re.findall(r"→ wait: waited \(1\.\d s\)\n", terminal.text)) == 2
+    leave(terminal)
+
+
 def test_a_slow_tool_says_how_long_it_took_and_its_spinner_goes(home):
     terminal = start(home, [call("wait", seconds=1.2), "Fine."], "--tools", tools_file(home))
     terminal.ask("wait").wait("Fine.").ready()
@@ -272,6 +280,8 @@ MISTAKES = {
     "/set top_k many": "a whole number",
     "/set do_sample 1": "true or false",
     "/set temperature": "usage: /set",
+    "/set top_p 7": "above 0 and at most 1",
+    "/set stop 3": "a JSON list of texts",
     "/think loud": "usage: /think",
     "/approve some": "usage: /approve",
     "/undo": "nothing was asked",
@@ -307,6 +317,8 @@ def test_commands_that_change(home):
     assert [message.content for message in load(sessions(home)[0])] == ["first", "Three."]
     terminal.ask("/system Be terse.").wait(lambda: terminal.text.count("Be terse.") == 2).ready()
     terminal.ask("/set max_new_tokens 1").wait("max_new_tokens       1\n").ready()
+    terminal.ask('/set stop ["##", "\\n"]').wait('stop                 ["##", "\\n"]').ready()
+    terminal.ask("/set stop default").wait("stop                 []").ready()
     terminal.ask("/save talk").wait("--session talk").ready()
     terminal.ask("last").wait("length limit").ready()
     terminal.ask("/clear").wait("a new conversation").ready()

@@ -37,6 +37,7 @@ class Screen:
         self._thought = False
         self._told_dropped = False
         self._running: dict[int, ToolCall] = {}
+        self._side_by_side = False  # calls of this round ran at the same time
 
     def show(self, event: ev.Event) -> None:
         """Print one event."""
@@ -61,6 +62,7 @@ class Screen:
             case ev.ToolStart():
                 self._close_line()
                 self._running[event.index] = event.call
+                self._side_by_side = self._side_by_side or len(self._running) > 1
                 say(style(f"⚙ {shown_call(event.call)}", "36"))
                 self._wait_for_tools()
             case ev.ToolEnd():
@@ -121,7 +123,7 @@ class Screen:
             self._aside(f"thought for {time.monotonic() - self._thought_since:.0f} s")
 
     def _round(self, event: ev.RoundStart) -> None:
-        self._answered = False
+        self._answered = self._side_by_side = False
         if event.dropped and not self._told_dropped:
             self._told_dropped = True
             say("the thoughts of earlier turns are left out of the prompt, as this family's rule is")
@@ -134,9 +136,8 @@ class Screen:
     def _tool_end(self, event: ev.ToolEnd) -> None:
         self._activity.stop()
         self._close_line()
-        several = len(self._running) > 1
         self._running.pop(event.index, None)
-        name = f"{visible(event.name)}: " if several else ""
+        name = f"{visible(event.name)}: " if self._side_by_side else ""
         took = f" ({event.seconds:.1f} s)" if event.seconds >= 1 else ""
         say(
             style(

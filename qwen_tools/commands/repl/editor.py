@@ -8,11 +8,15 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from ...errors import UserError
 from ..terminal import steerable
 
 if TYPE_CHECKING:
@@ -60,6 +64,25 @@ def unquoted(text: str) -> str:
     """The text without the quotes around a block."""
     block = re.fullmatch(rf"\s*{_QUOTES}\n?(.*?)\n?{_QUOTES}\s*", text, re.DOTALL)
     return block.group(1) if block else text
+
+
+def edited(text: str) -> str:
+    """What a person makes of a text in $VISUAL, $EDITOR or vi. Raises UserError where that does not run."""
+    program = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ("notepad" if os.name == "nt" else "vi")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "question.md"
+        path.write_text(text + "\n" if text else "", encoding="utf-8")
+        try:
+            # The person's own editor, as they named it.
+            done = subprocess.run([*shlex.split(program), str(path)], check=False)  # noqa: S603
+        except (OSError, ValueError) as error:
+            raise UserError(f"cannot run the editor {program}: {error}; set EDITOR to one that is here") from error
+        if done.returncode:
+            raise UserError(f"the editor {program} ended with {done.returncode}; nothing was sent")
+        try:
+            return path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"cannot read what the editor wrote: {error}") from error
 
 
 class PlainEditor:

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 import re
-import shlex
-import subprocess
 import sys
-import tempfile
-import types
-import typing
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ... import session as sessions
 from ...approval import MODES
-from ...engines import Settings
 from ...errors import UserError
 from ...messages import Message, as_dicts
 from ...models import EMBEDDED
 from ..render import ids_view, table_view, text_view
 from ..screen import THINKING
 from ..terminal import LAYOUT, colours, columns, fitted, paragraph, say, style, two_columns, visible
+from .editor import edited
+from .setting import NAMES, changed, shown
 
 if TYPE_CHECKING:
     from . import Repl
@@ -182,47 +177,12 @@ def _model(repl: Repl, argument: str) -> None:
 def _set(repl: Repl, argument: str) -> None:
     asking = repl.conversation.asking
     name, _, text = argument.partition(" ")
-    if not name:
-        for field in fields(Settings):
-            say(_setting(asking.settings, field.name))
-        return
-    types_ = typing.get_type_hints(Settings)
-    if name not in types_:
-        close = difflib.get_close_matches(name, types_, 1, 0.5)
-        raise UserError(
-            f"no setting {name!r}: " + (f"did you mean {close[0]}?" if close else f"there are {', '.join(types_)}")
-        )
-    if not text:
+    if name and not text:
         raise UserError(f"usage: {COMMANDS['/set'].usage}")
-    value: Any = getattr(Settings(), name) if text == "default" else _value(name, text, types_[name])
-    asking.settings = replace(asking.settings, **{name: value})
-    say(_setting(asking.settings, name))
-
-
-def _setting(settings: Settings, name: str) -> str:
-    value = getattr(settings, name)
-    return f"  {name:<20} {'as the model says' if value is None else json.dumps(value, ensure_ascii=False)}"
-
-
-def _value(name: str, text: str, wanted: Any) -> Any:
-    """The text as a value of a setting's type. Raises UserError where it is none."""
-    kinds = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = text
-    if typing.get_origin(kinds[0]) is tuple:
-        values = value if isinstance(value, list) else [value]
-        if all(isinstance(each, str) for each in values):
-            return tuple(values)
-    elif bool in kinds and isinstance(value, bool):
-        return value
-    elif float in kinds and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    elif int in kinds and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    word = "true or false" if bool in kinds else "a number" if float in kinds else "a whole number"
-    raise UserError(f"{name} must be {word if int in kinds or float in kinds or bool in kinds else 'text'}, not {text}")
+    if name:
+        asking.settings = changed(asking.settings, name, text)
+    for each in [name] if name else NAMES:
+        say(f"  {each:<20} {shown(asking.settings, each)}")
 
 
 def _think(repl: Repl, argument: str) -> None:
@@ -230,13 +190,12 @@ def _think(repl: Repl, argument: str) -> None:
     if mode not in THINKING:
         raise UserError(f"usage: {COMMANDS['/think'].usage}")
     repl.set_thinking(mode)
-    say(
-        {
-            "show": "the model thinks, and its thoughts are shown",
-            "hide": "the model thinks, and its thoughts are folded",
-            "off": "the model answers without thinking, where its family can",
-        }[mode]
-    )
+    said = {
+        "show": "the model thinks, and its thoughts are shown",
+        "hide": "the model thinks, and its thoughts are folded",
+        "off": "the model answers without thinking, where its family can",
+    }
+    say(paragraph(said[mode]))
 
 
 def _no_think(repl: Repl, argument: str) -> None:  # noqa: ARG001
@@ -249,14 +208,13 @@ def _approve(repl: Repl, argument: str) -> None:
             raise UserError(f"usage: {COMMANDS['/approve'].usage}")
         repl.approval.mode = argument
         repl.approval.forget()
-    say(
-        {
-            "ask": "tools that only read run, others ask first",
-            "read": "tools that only read run, others are refused",
-            "all": "every tool runs without asking",
-            "none": "every tool is refused",
-        }[repl.approval.mode]
-    )
+    said = {
+        "ask": "tools that only read run, others ask first",
+        "read": "tools that only read run, others are refused",
+        "all": "every tool runs without asking",
+        "none": "every tool is refused",
+    }
+    say(paragraph(said[repl.approval.mode]))
 
 
 # ---- the conversation
@@ -287,25 +245,6 @@ def _edit(repl: Repl, argument: str) -> None:
         repl.editor.remember(text)
         say(style("\n".join(f"> {line}" for line in visible(text, keep=LAYOUT).split("\n")), "2"))
         repl.ask(text)
-
-
-def edited(text: str) -> str:
-    """What a person makes of a text in $VISUAL, $EDITOR or vi. Raises UserError where that does not run."""
-    program = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ("notepad" if os.name == "nt" else "vi")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "question.md"
-        path.write_text(text + "\n" if text else "", encoding="utf-8")
-        try:
-            # The person's own editor, as they named it.
-            done = subprocess.run([*shlex.split(program), str(path)], check=False)  # noqa: S603
-        except (OSError, ValueError) as error:
-            raise UserError(f"cannot run the editor {program}: {error}; set EDITOR to one that is here") from error
-        if done.returncode:
-            raise UserError(f"the editor {program} ended with {done.returncode}; nothing was sent")
-        try:
-            return path.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"cannot read what the editor wrote: {error}") from error
 
 
 def _save(repl: Repl, argument: str) -> None:
@@ -393,7 +332,7 @@ COMMANDS = {
             "/set [NAME VALUE|default]",
             "see or change how the model generates",
             _set,
-            _one_of(*(field.name for field in fields(Settings))),
+            _one_of(*NAMES),
         ),
         Command("/think [show|hide|off]", "let the model think, and show it or fold it", _think, _one_of(*THINKING)),
         Command("/no_think", "answers without thinking", _no_think),
