@@ -25,13 +25,15 @@ _JSON_STYLE = {"whitespace_flexible": False, "item_separator": ", ", "key_separa
 
 @dataclass(frozen=True)
 class Guide:
-    """What an answer must be: one call of ``tools`` (several when ``parallel``), or, with no
-    tools, text that does not begin like a call; as ``prose`` it has no braces, brackets, tags or code at all.
+    """What an answer must be: one call of ``tools`` (several when ``parallel``), or JSON that ``schema`` accepts, or either
+    where both are given. With neither it is text that does not begin like a call; as ``prose`` it has no braces,
+    brackets, tags or code at all.
     """
 
     tools: tuple[Tool, ...] = ()
     parallel: bool = False
     prose: bool = False
+    schema: Mapping[str, Any] | None = None
 
 
 def available() -> bool:
@@ -52,22 +54,28 @@ def lark(guide: Guide, token_id: Callable[[str], int | None]) -> str:
         number = token_id(text)
         return json.dumps(text) if number is None else f"<[{number}]>"
 
-    if not guide.tools:
+    if not guide.tools and guide.schema is None:
         # The wrong forms of a call begin with a brace, a bracket, a tag or a fence.
         rest = "[^{}\\[\\]<`]*" if guide.prose else "(?s:.*)"
         return f"start: /[^\\s{{}}\\[\\]<`]{rest}/\n"
-    calls = " | ".join(f"call_{index}" for index in range(len(guide.tools)))
-    opener, closer = tag("<tool_call>"), tag("</tool_call>")
-    lines = [
-        'start: block ("\\n" block)*' if guide.parallel else "start: block",
-        f'block: {opener} "\\n" ({calls}) "\\n" {closer}',
-    ]
+    lines = ["start: " + " | ".join(["calls"] * bool(guide.tools) + ["answer"] * (guide.schema is not None))]
+    if guide.schema is not None:
+        lines.append(f"answer: {_json(guide.schema)}")
+    if guide.tools:
+        calls = " | ".join(f"call_{index}" for index in range(len(guide.tools)))
+        opener, closer = tag("<tool_call>"), tag("</tool_call>")
+        lines.append('calls: block ("\\n" block)*' if guide.parallel else "calls: block")
+        lines.append(f'block: {opener} "\\n" ({calls}) "\\n" {closer}')
     for index, tool in enumerate(guide.tools):
         head = json.dumps({"name": tool.name}, ensure_ascii=False)[:-1] + ', "arguments": '
-        schema = {**_closed(tool.parameters), "x-guidance": _JSON_STYLE}
         lines.append(f'call_{index}: {json.dumps(head, ensure_ascii=False)} args_{index} "}}"')
-        lines.append(f"args_{index}: %json {json.dumps(schema, ensure_ascii=False)}")
+        lines.append(f"args_{index}: {_json(_closed(tool.parameters))}")
     return "\n".join(lines) + "\n"
+
+
+def _json(schema: Mapping[str, Any]) -> str:
+    """JSON that a schema accepts, in a rule of the grammar."""
+    return "%json " + json.dumps({**schema, "x-guidance": _JSON_STYLE}, ensure_ascii=False)
 
 
 def _closed(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -126,6 +134,8 @@ class Grammars:
                     f"the schema of tool {tool.name!r} cannot guide the model: {_reason(own)}; "
                     "simplify it, or use --guide off"
                 )
+        if guide.schema is not None:
+            return UserError(f"the schema of the answer cannot guide the model: {_reason(fault)}; simplify it")
         return UserError(f"these tools cannot guide the model: {_reason(fault)}; use --guide off")
 
 
