@@ -34,6 +34,7 @@ LAYERS = [
     "loop",
     "session",
     "builtin_tools",
+    "server",
     "commands",
     "cli",
     "__main__",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import anyio
+from starlette.requests import Request
 
 from .errors import ApiError
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_DEPTH = 64
@@ -18,8 +18,6 @@ SECONDS = 30.0
 
 async def json_object(request: Request) -> dict[str, Any]:
     """Read it. Raises ApiError for what is too large, too deep, too slow, or no JSON object."""
-    import anyio
-
     chunks, size = [], 0
     try:
         with anyio.fail_after(SECONDS):

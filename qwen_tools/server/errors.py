@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 # What the two formats call a status (platform.openai.com/docs/guides/error-codes, docs.anthropic.com/en/api/errors).
@@ -11,7 +12,7 @@ _ANTHROPIC = {**_OPENAI, 413: "request_too_large", 503: "overloaded_error"}
 
 class ApiError(Exception):
     """A request that gets no answer. ``field`` is the path of what was wrong in it, such as ``messages.0.role``;
-    ``code`` a word for programs. ``retry_after`` is in seconds.
+    ``code`` a word for programs, ``headers`` what HTTP says about it.
     """
 
     def __init__(
@@ -21,19 +22,14 @@ class ApiError(Exception):
         *,
         field: str | None = None,
         code: str | None = None,
-        retry_after: int | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.field = field
         self.code = code
-        self.retry_after = retry_after
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """What HTTP says about it."""
-        return {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
+        self.headers = headers or {}
 
     def to_dict(self, *, anthropic: bool) -> dict[str, Any]:
         """The body of the answer, in the shape that the format's own clients read."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from .errors import ApiError, speaks_anthropic
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+from .errors import ApiError, speaks_anthropic
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
@@ -31,12 +31,8 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection."""
         if scope["type"] == "http":
-            from starlette.datastructures import Headers
-
             refusal = self._refusal(scope["path"], Headers(scope=scope))
             if refusal is not None:
-                from starlette.responses import JSONResponse
-
                 shape = refusal.to_dict(anthropic=speaks_anthropic(scope["path"]))
                 await JSONResponse(shape, refusal.status)(scope, receive, send)
                 return
@@ -53,7 +49,7 @@ class Gate:
         elif path.startswith("/v1/"):
             scheme, _, token = headers.get("authorization", "").partition(" ")
             given = token.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
-            if not hmac.compare_digest(given.encode(), self._key):
+            if not hmac.compare_digest(given.encode("latin-1"), self._key):
                 return ApiError(401, "the API key is missing or wrong", code="invalid_api_key")
         return None
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -69,16 +70,14 @@ class Job(Generic[Item]):
     def run(self) -> None:
         """Do the work, in the thread that calls."""
         error: BaseException | None = None
-        items = self._make(self.cancelled)
         try:
-            for item in items:
-                if self.cancelled.is_set():
-                    break
-                self._put(item)
+            with closing(self._make(self.cancelled)) as items:
+                for item in items:
+                    if self.cancelled.is_set():
+                        break
+                    self._put(item)
         except Exception as raised:  # noqa: BLE001 - it is the reader's, who gets it raised
             error = raised
-        finally:
-            items.close()
         self._put(_Over(error))
 
     def _put(self, item: Item | _Over) -> None:
