@@ -22,7 +22,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..errors import UserError
 from ..fields import WireError
@@ -61,7 +61,7 @@ def app(serving: Serving, *, places: int = 32, key: str | None = None, origins: 
         yield
         server.queue.close()
 
-    def answered(read: Callable[[dict[str, Any]], Exchange]) -> Callable[[Request], Awaitable[Response]]:
+    def answered(read: Callable[[dict[str, Any]], Exchange]) -> Callable[[Request], Awaitable[ASGIApp]]:
         return partial(server.answer, read)
 
     routes = [
@@ -95,7 +95,7 @@ class _Server:
         self._serving = serving
         self._started = int(time.time())
 
-    async def answer(self, read: Callable[[dict[str, Any]], Exchange], request: Request) -> Response:
+    async def answer(self, read: Callable[[dict[str, Any]], Exchange], request: Request) -> ASGIApp:
         """Put a request to the model and answer it."""
         body = await json_object(request)
         exchange = read(body)
@@ -133,11 +133,13 @@ class _Server:
             raise ApiError(404, message, field="model", code="model_not_found")
 
 
-class _Answer(Response):
+_STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
+
+
+class _Answer:
     """What the model says to an exchange, and the end of the work on it as soon as nobody listens."""
 
     def __init__(self, exchange: Exchange, job: Job[Any], cancel: Callable[[], None]) -> None:
-        super().__init__(media_type="text/event-stream", headers={"Cache-Control": "no-store"})
         self._exchange = exchange
         self._job = job
         self._cancel = cancel
@@ -172,7 +174,7 @@ class _Answer(Response):
                     continue
                 if not begun:
                     begun = True
-                    await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                    await send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
                 await _send_part(send, b"".join(map(exchange.frame, held)))
                 held = []
         except asyncio.TimeoutError:

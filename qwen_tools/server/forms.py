@@ -19,7 +19,7 @@ from ..engines import Piece
 from ..events import Event
 from ..fields import Fields
 from ..messages import Message
-from ..wire import Request, Sampling, anthropic, openai
+from ..wire import Request, Sampling, anthropic, openai, responses
 from . import inert
 from .answer import Reins, Serving, answer, continuation
 from .errors import ApiError
@@ -77,7 +77,9 @@ class Chat:
         inert.check(body, self._asked.lost)
         self.model = self._asked.model
         self.stream = self._asked.stream
-        self._head = {"id": new_id(prefix), "created": int(time.time()), "model": self.model}
+        self._head: dict[str, Any] = {"id": new_id(prefix), "created": int(time.time()), "model": self.model}
+        if format is responses:  # the one format whose answers repeat what was asked
+            self._head["request"] = self._asked
         self._writer: Any = format.StreamWriter(**self._head, include_usage=self._asked.include_usage)
         self._message = Message("assistant")
         self._end: dict[str, Any] = {}

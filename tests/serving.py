@@ -1,0 +1,94 @@
+"""A server on a free port, as clients meet it, and an engine whose answer is a function of the prompt."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import uvicorn
+
+from qwen_tools.engines import Piece, Settings
+from qwen_tools.events import Usage
+from qwen_tools.server.answer import Serving
+from qwen_tools.server.app import app
+
+NAME = "test-model"
+
+
+class FunctionEngine:
+    """Answers ``function(prompt text)``, a few characters at a time. ``guides`` keeps the guide of each answer;
+    ``pace`` is in seconds a piece, ``given`` counts pieces.
+    """
+
+    tokenizer = None
+    family = "qwen2.5"
+    name = NAME
+
+    def __init__(self, function: Callable[[str], str], *, pace: float = 0.0, can_guide: bool = False) -> None:
+        self.function = function
+        self.pace = pace
+        self.can_guide = can_guide
+        self.guides: list = []
+        self.settings: list[Settings] = []
+        self.prompts: list[str] = []
+        self.given = 0
+
+    def generate(self, prompt, settings, *, begun=(), guide=None) -> Iterator[Piece]:
+        self.guides, self.settings, self.prompts = [guide], [settings], [prompt.text]
+        answer = self.function(prompt.text)
+        read, count = len(prompt.text) // 4, 0
+        for start in range(0, len(answer), 5):
+            if count == settings.max_new_tokens:
+                yield Piece("", (), Usage(read, 0, count), "length")
+                return
+            time.sleep(self.pace)
+            count += 1
+            self.given += 1
+            yield Piece(answer[start : start + 5], (), Usage(read, 0, count))
+        yield Piece("", (), Usage(read, 0, count), "stop")
+
+
+def question(prompt: str) -> str:
+    """The text of the last user message of a prompt."""
+    return prompt.rpartition("<|im_start|>user\n")[2].partition("<|im_end|>")[0]
+
+
+def echo(prompt: str) -> str:
+    """An answer that repeats the question."""
+    return f"You said: {question(prompt)}"
+
+
+def call(name: str, **arguments) -> str:
+    """A call as a model writes it."""
+    return "<tool_call>\n" + json.dumps({"name": name, "arguments": arguments}) + "\n</tool_call>"
+
+
+@contextlib.contextmanager
+def serving(engine, *, host: str = "127.0.0.1", **how) -> Iterator[str]:
+    """A running server; gives its URL. ``how`` goes to Serving where that has such a field, else to ``app``."""
+    fields = {name: how.pop(name) for name in list(how) if name in Serving.__dataclass_fields__}
+    listening = socket.create_server((host, 0))
+    config = uvicorn.Config(app(Serving(engine, **fields), **how), log_level="critical", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    wait_for(lambda: server.started)
+    try:
+        yield f"http://{host}:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listening.close()
+    assert not thread.is_alive()
+
+
+def wait_for(holds: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.005)
