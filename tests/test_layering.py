@@ -73,7 +73,7 @@ def test_a_module_imports_only_from_modules_above_it(path):
     assert not below
 
 
-def test_torch_has_one_importer():
+def test_only_the_engine_imports_torch():
     importers = {
         str(path.relative_to(PACKAGE))
         for path in FILES
@@ -83,7 +83,8 @@ def test_torch_has_one_importer():
         # guide's mask works on the tensor that the engine gives it.
         and path.name != "guide.py"
     }
-    assert importers == {"engines/transformers.py"}
+    assert importers
+    assert all(importer.startswith("engines/") for importer in importers)
 
 
 HEAVY = ("torch", "transformers", "llguidance", "numpy")

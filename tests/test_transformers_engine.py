@@ -163,6 +163,20 @@ def test_a_prompt_that_does_not_fit_is_refused_before_anything_is_computed(embed
         generate(embedded, prompt)
 
 
+def test_an_answer_longer_than_the_context_is_refused(embedded):
+    with pytest.raises(UserError, match="room for 32768 tokens"):
+        generate(embedded, ask("Hi"), Settings(max_new_tokens=40_000))
+
+
+def test_a_stop_string_ends_the_answer(embedded):
+    whole = generate(embedded, ask("Count from one to ten in digits."), Settings(max_new_tokens=24, do_sample=False))[0]
+    middle = whole[6:9]
+    text, _, last = generate(
+        embedded, ask("Count from one to ten in digits."), Settings(max_new_tokens=24, do_sample=False, stop=(middle,))
+    )
+    assert (text, last.finish, last.stop) == (whole[: whole.index(middle)], "stop", middle)
+
+
 def test_a_schema_that_cannot_guide_is_named(embedded):
     odd = Tool("odd", "Odd.", {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True}}})
     with pytest.raises(UserError, match=r"'odd'.*uniqueItems"):

@@ -70,6 +70,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="family",
         help="who writes the prompt: we, or the model's own",
     )
+    sampling = parser.add_argument_group("sampling", "what is not given is as the model's own generation_config says")
+    sampling.add_argument("--temperature", type=float, help="0 for the likeliest token, always")
+    sampling.add_argument("--top-p", type=float, help="sample from the likeliest tokens that make up this probability")
+    sampling.add_argument("--top-k", type=int, help="sample from this many of the likeliest tokens")
+    sampling.add_argument("--min-p", type=float, help="leave out tokens below this share of the likeliest one")
+    sampling.add_argument("--repetition-penalty", type=float, help="above 1: tokens that were there are less likely")
+    sampling.add_argument("--seed", type=int, help="the same seed draws the same answer")
+    sampling.add_argument("--stop", action="append", default=[], help="a text that ends the answer; repeatable")
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="one JSON object instead of text")
     output.add_argument("--events", action="store_true", help="JSON lines, one an event, as they happen")
@@ -87,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
     prompt = None if talk else _whole_prompt(args.prompt)
     toolbox = load_tools(args.tools)
     options = read_options(args.option)
+    _settings(args, Profile())  # what is out of range is said before a model is loaded
     engine = _open(args, options)
     chat = Chat(engine, toolbox, profile(engine.name), options, args)
     # stdout is the answer: what a tool prints goes to stderr.
@@ -120,6 +129,20 @@ def _open(args: argparse.Namespace, options: dict[str, Any]) -> Engine:
         if difference:
             say(f"the model's own chat template writes prompts differently ({difference}); --template model uses it")
     return engine
+
+
+def _settings(args: argparse.Namespace, asked: Profile) -> Settings:
+    """How to generate: what the command line says, and else what the model's profile says."""
+    how = {name: getattr(args, name) for name in ("temperature", "top_p", "top_k", "min_p")}
+    given = any(value is not None for value in how.values())
+    return Settings(
+        max_new_tokens=args.max_new_tokens,
+        do_sample=None if given else asked.do_sample,
+        seed=args.seed,
+        repetition_penalty=args.repetition_penalty,
+        stop=tuple(args.stop),
+        **how,
+    )
 
 
 class Chat:
@@ -177,7 +200,7 @@ class Chat:
                 salvage=self._args.salvage,
                 answer_after_result=self._profile.answer_after_result,
                 max_rounds=self._args.max_rounds,
-                settings=Settings(max_new_tokens=self._args.max_new_tokens, do_sample=self._profile.do_sample),
+                settings=_settings(self._args, self._profile),
                 options=self._options,
                 template=self._args.template,
                 approve=_approve,

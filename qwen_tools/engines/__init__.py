@@ -6,10 +6,12 @@ until the model ends its turn, the length limit is reached, or the caller stops 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ..errors import UserError
 from ..events import Usage
 from ..guide import Guide
 from ..prompt import Prompt
@@ -20,19 +22,37 @@ from ..template import TemplatePrompt
 class Piece:
     """Some more of the answer: ``text`` may lag behind ``ids`` by an unfinished character.
 
-    ``usage`` counts up to here. The last piece has ``finish`` (``stop`` or ``length``).
-    End-of-turn tokens are in neither ``text`` nor ``ids``.
+    ``usage`` counts up to here. The last piece has ``finish`` (``stop`` or ``length``), and ``stop`` when it was
+    a stop string that ended the answer. End-of-turn tokens and that string are in neither ``text`` nor ``ids``.
     """
 
     text: str
     ids: tuple[int, ...] = ()
     usage: Usage = field(default_factory=Usage)
     finish: str | None = None
+    stop: str | None = None
+
+
+# What a setting must be, in words and as a test.
+_RANGES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "max_new_tokens": ("at least 1", lambda value: value >= 1),
+    "temperature": ("0 or more", lambda value: 0 <= value < math.inf),
+    "top_p": ("above 0 and at most 1", lambda value: 0 < value <= 1),
+    "top_k": ("0 (off) or more", lambda value: value >= 0),
+    "min_p": ("from 0 to 1", lambda value: 0 <= value <= 1),
+    "repetition_penalty": ("above 0", lambda value: 0 < value < math.inf),
+    "seed": ("from 0 to 2**64 - 1", lambda value: 0 <= value < 2**64),
+}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to generate. None means what the model's own generation_config says."""
+    """How to generate. None means what the model's own generation_config says.
+
+    ``temperature`` 0 means the likeliest token, always. To give ``temperature``, ``top_p``, ``top_k`` or ``min_p``
+    means to sample, unless ``do_sample`` says otherwise. ``stop`` are strings at which the answer ends.
+    Raises UserError for a value out of range.
+    """
 
     max_new_tokens: int = 1024
     do_sample: bool | None = None
@@ -40,6 +60,17 @@ class Settings:
     top_p: float | None = None
     top_k: int | None = None
     seed: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+    stop: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, (wanted, holds) in _RANGES.items():
+            value = getattr(self, name)
+            if value is not None and not holds(value):
+                raise UserError(f"{name} must be {wanted}, not {value}")
+        if not all(self.stop):
+            raise UserError("a stop string must not be empty")
 
 
 class Engine(Protocol):

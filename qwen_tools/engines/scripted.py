@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from ..guide import Guide
 from ..prompt import Prompt
 from ..template import TemplatePrompt
 from . import Piece, Settings
+from .stops import until_stop
 
 
 class ScriptedEngine:
@@ -58,8 +59,12 @@ class ScriptedEngine:
             raise UserError(f"the script has only {self._next} answers and one more was asked for", code=1)
         answer = self._answers[self._next]
         self._next += 1
-        pieces = [answer[start : start + 4] for start in range(0, len(answer), 4)]
-        given = 0
-        for given, piece in enumerate(pieces[: settings.max_new_tokens], start=1):
-            yield Piece(piece, usage=Usage(new_tokens=given))
-        yield Piece("", usage=Usage(new_tokens=given), finish="stop" if given == len(pieces) else "length")
+        yield from until_stop(_pieces(answer, settings.max_new_tokens), settings.stop)
+
+
+def _pieces(answer: str, limit: int) -> Generator[Piece, None, None]:
+    pieces = [answer[start : start + 4] for start in range(0, len(answer), 4)]
+    given = 0
+    for given, piece in enumerate(pieces[:limit], start=1):
+        yield Piece(piece, usage=Usage(new_tokens=given))
+    yield Piece("", usage=Usage(new_tokens=given), finish="stop" if given == len(pieces) else "length")

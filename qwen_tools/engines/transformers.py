@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,8 @@ from ..guide import Guide
 from ..prompt import Prompt
 from ..template import TemplatePrompt
 from . import Piece, Settings
+from .sampling import chooser
+from .stops import until_stop
 
 if TYPE_CHECKING:
     import torch
@@ -62,23 +64,41 @@ class TransformersEngine:
         begun: Sequence[int] = (),
         guide: Guide | None = None,
     ) -> Iterator[Piece]:
-        """See Engine. Raises UserError (code 1) when the prompt does not fit into the model's context."""
+        """See Engine. An answer ends with ``length`` where the model's context is full.
+
+        Raises UserError before anything is computed: code 1 when the prompt does not fit into the context, 2 when
+        no answer of ``max_new_tokens`` ever could.
+        """
         ids = [*prompt.ids(self.tokenizer), *begun]
-        room = self._model.config.max_position_embeddings - len(ids)
-        if room < 1:
+        context = self._model.config.max_position_embeddings
+        if settings.max_new_tokens > context:
+            raise UserError(
+                f"{self.name} has room for {context} tokens: {settings.max_new_tokens} new ones are too many"
+            )
+        if len(ids) >= context:
             raise UserError(
                 f"the conversation has {len(ids)} tokens and {self.name} reads at most "
-                f"{self._model.config.max_position_embeddings}; start a new one or offer fewer tools",
+                f"{context}; start a new one or offer fewer tools",
                 code=1,
             )
-        limit = min(settings.max_new_tokens, room)
+        limit = min(settings.max_new_tokens, context - len(ids))
         constraint = self._grammars.constraint(guide) if guide else None
-        choose = _chooser(self._model.generation_config, settings)
+        return until_stop(self._decode(ids, limit, settings, constraint), settings.stop)
+
+    def _decode(
+        self, ids: list[int], limit: int, settings: Settings, constraint: guides.Constraint | None
+    ) -> Generator[Piece, None, None]:
+        """Generate at most ``limit`` tokens behind ``ids``."""
+        import torch
+
+        choose = chooser(settings, self._model.generation_config)
         text = _Detokenizer(self.tokenizer)
         started = time.perf_counter()
         cached = self._keep(ids)
         pending = ids[cached:]
-        sequence = list(ids)
+        # Room for the whole answer: a token is added in constant time.
+        sequence = torch.tensor(ids + [0] * limit, device=self._model.device)
+        length = len(ids)
         usage = Usage(prompt_tokens=len(ids), cached_tokens=cached)
         finish = "length"
         while usage.new_tokens < limit:
@@ -94,7 +114,7 @@ class TransformersEngine:
                     usage = replace(usage, prefill_s=time.perf_counter() - started)
                 if constraint:
                     constraint.mask(logits)
-                token = choose(logits, sequence)
+                token = choose(logits, sequence[:length])
                 if token in self._end_ids:
                     finish = "stop"
                     break
@@ -102,7 +122,8 @@ class TransformersEngine:
             if constraint:
                 constraint.consume(chosen)
             pending += chosen
-            sequence += chosen
+            sequence[length : length + len(chosen)] = torch.tensor(chosen)
+            length += len(chosen)
             usage = replace(
                 usage,
                 new_tokens=usage.new_tokens + len(chosen),
@@ -194,39 +215,6 @@ def _end_ids(model: Any, tokenizer: Any) -> set[int]:
     ids = set(configured if isinstance(configured, list) else [configured] if configured is not None else [])
     vocabulary = tokenizer.get_added_vocab()
     return ids | {vocabulary[text] for text in ("<|im_end|>", "<|endoftext|>") if text in vocabulary}
-
-
-def _chooser(defaults: Any, settings: Settings) -> Any:
-    """A function (logits, ids so far) -> next id: greedy, or sampling with transformers' own processors."""
-    import torch
-
-    def value(name: str) -> Any:
-        own = getattr(settings, name)
-        return getattr(defaults, name, None) if own is None else own
-
-    if not value("do_sample"):
-        return lambda logits, _ids: int(logits.argmax())
-
-    from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
-
-    processors = LogitsProcessorList()
-    if value("temperature"):
-        processors.append(TemperatureLogitsWarper(float(value("temperature"))))
-    if value("top_k"):
-        processors.append(TopKLogitsWarper(int(value("top_k"))))
-    if value("top_p"):
-        processors.append(TopPLogitsWarper(float(value("top_p"))))
-    generator = torch.Generator()
-    if settings.seed is None:
-        generator.seed()
-    else:
-        generator.manual_seed(settings.seed)
-
-    def sample(logits: torch.Tensor, ids: list[int]) -> int:
-        scores: Any = processors(torch.LongTensor([ids]), logits.cpu()[None])
-        return int(torch.multinomial(scores.softmax(-1)[0], 1, generator=generator))
-
-    return sample
 
 
 def load(
