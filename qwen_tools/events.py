@@ -39,9 +39,12 @@ class ReasoningEnd:
 
 @dataclass(frozen=True)
 class CallStart:
-    """A call opened. ``index`` counts the calls and failed attempts of the turn from 0."""
+    """A call opened. ``index`` counts the calls and failed attempts of the turn from 0. ``id`` is the one that an API
+    gave it.
+    """
 
     index: int
+    id: str | None = None
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from .salvage import wrong_opening
 from .template import TemplatePrompt, open_prompt
 from .tools import Tool, Toolbox
 from .validate import check_schema
+from .wire.answer import message_of
 
 # Tags of a call that are single tokens in the families' vocabularies.
 _OPENER = "<tool_call>"
@@ -389,20 +390,9 @@ class _Draft:
 
 def _message(said: list[Event], draft: _Draft, asking: _Asking, finish: str) -> Message:
     """The assistant's message: as generated, or, where a call was salvaged, in canonical form."""
-    calls: list[ToolCall] = []
-    for event in said:
-        if isinstance(event, ev.CallEnd):
-            calls.append(event.call)
-        elif isinstance(event, ev.CallError) and finish != "interrupted":
-            problem = event.problem
-            calls.append(ToolCall("", {}, problem.raw, problem.span, problems=(problem,)))
-    message = Message(
-        "assistant",
-        "".join(event.delta for event in said if isinstance(event, ev.Text)),
-        "".join(event.delta for event in said if isinstance(event, ev.Reasoning)),
-        tuple(calls),
-        finish=finish,
-    )
+    attempts = finish != "interrupted"
+    message = message_of((event for event in said if attempts or not isinstance(event, ev.CallError)), finish)
+    calls = message.calls
     if any(repair.startswith("salvaged") for call in calls for repair in call.repairs):
         return message
     ids = draft.ids if asking.engine.tokenizer is not None else None

@@ -7,11 +7,12 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 import uvicorn
 
 from qwen_tools.engines import Piece, Settings
+from qwen_tools.engines.stops import until_stop
 from qwen_tools.events import Usage
 from qwen_tools.server.answer import Serving
 from qwen_tools.server.app import app
@@ -20,8 +21,8 @@ NAME = "test-model"
 
 
 class FunctionEngine:
-    """Answers ``function(prompt text)``, a few characters at a time. ``guides`` keeps the guide of each answer;
-    ``pace`` is in seconds a piece, ``given`` counts pieces.
+    """Answers ``function(prompt text)``, five characters a token; half of a prompt is always cached. ``pace`` is in
+    seconds a token, ``given`` counts tokens. ``prompt``, ``settings`` and ``guide`` are those of the last answer.
     """
 
     tokenizer = None
@@ -32,24 +33,24 @@ class FunctionEngine:
         self.function = function
         self.pace = pace
         self.can_guide = can_guide
-        self.guides: list = []
-        self.settings: list[Settings] = []
-        self.prompts: list[str] = []
         self.given = 0
+        self.prompt, self.settings, self.guide = "", Settings(), None
 
     def generate(self, prompt, settings, *, begun=(), guide=None) -> Iterator[Piece]:
-        self.guides, self.settings, self.prompts = [guide], [settings], [prompt.text]
-        answer = self.function(prompt.text)
-        read, count = len(prompt.text) // 4, 0
+        self.guide, self.settings, self.prompt = guide, settings, prompt.text
+        yield from until_stop(self._pieces(prompt.text, settings.max_new_tokens), settings.stop)
+
+    def _pieces(self, prompt: str, limit: int) -> Generator[Piece, None, None]:
+        answer, read, count = self.function(prompt), len(prompt) // 4, 0
         for start in range(0, len(answer), 5):
-            if count == settings.max_new_tokens:
-                yield Piece("", (), Usage(read, 0, count), "length")
+            if count == limit:
+                yield Piece("", (), Usage(read, read // 2, count), "length")
                 return
             time.sleep(self.pace)
             count += 1
             self.given += 1
-            yield Piece(answer[start : start + 5], (), Usage(read, 0, count))
-        yield Piece("", (), Usage(read, 0, count), "stop")
+            yield Piece(answer[start : start + 5], (), Usage(read, read // 2, count))
+        yield Piece("", (), Usage(read, read // 2, count), "stop")
 
 
 def question(prompt: str) -> str:

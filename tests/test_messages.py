@@ -46,6 +46,31 @@ def test_every_form_of_arguments(arguments, value):
     assert list(message.calls[0].arguments) == list(value), "the order of the keys is kept"
 
 
+@pytest.mark.parametrize("text", ["{'a': 1}", "[" * 100_000, '{"a": NaN}', '{"a": 1e999}', '{"a": "\\ud800"}'])
+def test_arguments_that_are_no_json_stay_as_they_are_and_are_marked(text):
+    """A client sends back what a model once wrote; the conversation goes on."""
+    (message,) = as_messages([{"role": "assistant", "tool_calls": [call(arguments=text)]}])
+    (read,) = message.calls
+    assert [problem.kind for problem in read.problems] == ["invalid_json"]
+    assert message.to_dict()["tool_calls"][0]["function"]["arguments"] == text
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [('{"a":1}', True), ('{ "a" : 1.0e0 }', True), ('"{\\"a\\": 1}"', False), ('{"a": "\n"}', False)],
+)
+def test_arguments_are_kept_byte_for_byte_where_they_hold(text, kept):
+    (message,) = as_messages([{"role": "assistant", "tool_calls": [call(arguments=text)]}])
+    written = message.to_dict()["tool_calls"][0]["function"]["arguments"]
+    assert (written == text) is kept
+    assert json.loads(written) == message.calls[0].arguments
+
+
+def test_a_text_that_no_longer_holds_is_not_kept():
+    stale = ToolCall("f", {"a": True}, arguments_text='{"a":1}')
+    assert stale.arguments_json == '{"a": true}', "1 == True in Python, not in JSON"
+
+
 def test_missing_arguments_and_an_unwrapped_call():
     (message,) = as_messages([{"role": "assistant", "tool_calls": [{"name": "f"}]}])
     assert message.calls == (ToolCall("f", {}),)
@@ -99,18 +124,17 @@ CALLING = {"role": "assistant", "tool_calls": [call("f", id="1"), call("g", id="
         ([CALLING, {"role": "tool", "tool_call_id": "9", "content": "b"}], 2, "'9'"),
         ([CALLING, *[{"role": "tool", "tool_call_id": "1", "content": "b"}] * 2], 3, "'1'"),
         ([CALLING, {"role": "tool", "tool_call_id": "2", "content": "b"}], 2, "'1' is missing"),
-        ([{"role": "function", "content": "b"}], 1, "unknown role"),
-        ([{"content": "b"}], 1, "unknown role"),
+        ([{"role": "function", "content": "b"}], 1, "role: unknown value"),
+        ([{"content": "b"}], 1, "role: must be given"),
         ([{"role": "user", "content": {"text": "b"}}], 1, "an object"),
         ([{"role": "user", "content": 7}], 1, "a number"),
         ([{"role": "user", "content": [7]}], 1, "a number"),
         (["hello"], 1, "text"),
         ([None], 1, "null"),
-        ([{"role": "assistant", "tool_calls": [call(arguments="{'a': 1}")]}], 1, "not JSON"),
-        ([{"role": "assistant", "tool_calls": [call(arguments="[" * 100_000)]}], 1, "not JSON"),
+        ([{"role": "assistant", "tool_calls": [call(arguments={"a": float("nan")})]}], 1, "cannot be written as JSON"),
         ([{"role": "assistant", "tool_calls": [{"function": {}}]}], 1, "name"),
-        ([{"role": "assistant", "tool_calls": {"name": "f"}}], 1, "tool_calls must be a list"),
-        ([{"role": "tool", "tool_call_id": 7}], 1, "tool_call_id must be text"),
+        ([{"role": "assistant", "tool_calls": {"name": "f"}}], 1, "tool_calls: must be a list"),
+        ([{"role": "tool", "tool_call_id": 7}], 1, "tool_call_id: must be text"),
     ],
 )
 def test_what_cannot_be_rendered_is_named_by_number(messages, number, reason):

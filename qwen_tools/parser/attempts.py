@@ -28,6 +28,8 @@ class Attempts:
         self._limit = limit
         self._index = -1
         self._open = False
+        self._at = 0  # of the message's text, where the attempt stands
+        self._written: list[str] = []
 
     def open(self) -> None:
         """An attempt begins, at the mark where there is one."""
@@ -35,6 +37,7 @@ class Attempts:
         self._source.limit()
         self._index += 1
         self._output.call(self._index)
+        self._at, self._written = self._output.said, []
 
     def name(self, name: str) -> None:
         """The name is known."""
@@ -44,6 +47,7 @@ class Attempts:
         """A piece of the arguments as JSON text."""
         if not self._source.too_large:
             self._output.arguments(delta)
+            self._written.append(delta)
 
     def whole(self, name: str, arguments: Any, repairs: list[str], raw: str | None = None) -> None:
         """The attempt is a whole call; ``raw`` where it ends before the cursor does."""
@@ -54,7 +58,10 @@ class Attempts:
         wrong = envelope.check(name, arguments, self.schemas)
         problems = (Problem(*wrong, span, raw),) if wrong else ()
         # A repair that was needed twice is named once.
-        call = ToolCall(name, arguments, raw, span, tuple(dict.fromkeys(repairs)), problems)
+        text = "".join(self._written) or None
+        call = ToolCall(
+            name, arguments, raw, span, tuple(dict.fromkeys(repairs)), problems, at=self._at, arguments_text=text
+        )
         self._over(ev.CallEnd(self._index, call))
 
     def failed(self, kind: str, message: str, raw: str | None = None) -> None:

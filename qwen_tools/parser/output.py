@@ -19,6 +19,7 @@ class Output:
         self._pieces: list[str] = []
         self._gap: list[str] = []
         self._said = False
+        self.said = 0  # characters of plain text handed over
 
     def prose(self, kind: type[ev.Text] | type[ev.Reasoning]) -> None:
         """What follows is of this kind, and white space at its beginning is not part of it."""
@@ -68,5 +69,7 @@ class Output:
 
     def _flush(self) -> None:
         if self._pieces:
-            self._events.append(self._kind("".join(self._pieces)))
+            text = "".join(self._pieces)
+            self._events.append(self._kind(text))
+            self.said += len(text) if self._kind is ev.Text else 0
             self._pieces = []

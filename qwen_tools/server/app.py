@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import sys
 import time
 import traceback
@@ -31,7 +32,7 @@ from .answer import Serving
 from .body import json_object
 from .description import DESCRIPTION
 from .errors import ApiError, speaks_anthropic
-from .forms import Chat, Completion, Events, Exchange
+from .forms import Chat, Completion, Events, Exchange, encoded
 from .gate import Gate
 from .queue import ClosedError, Job, Queue, QueueFullError
 
@@ -189,7 +190,8 @@ class _Answer:
         if begun:
             await _send_part(send, exchange.last(), last=True)
         else:
-            await JSONResponse(exchange.whole())(scope, receive, send)
+            content = encoded(json.dumps(exchange.whole(), ensure_ascii=False))
+            await Response(content, media_type="application/json")(scope, receive, send)
 
 
 async def _send_part(send: Send, part: bytes, *, last: bool = False) -> None:

@@ -6,7 +6,6 @@ them, ``frame`` turns one into bytes of the stream, ``whole`` is the body of an 
 
 from __future__ import annotations
 
-import json
 import secrets
 import threading
 import time
@@ -19,12 +18,12 @@ from ..engines import Piece
 from ..events import Event
 from ..fields import Fields
 from ..messages import Message
-from ..wire import Request, Sampling, anthropic, openai, responses
+from ..wire import Request, Sampling, anthropic, openai, responses, sse
 from . import inert
 from .answer import Reins, Serving, answer, continuation
 from .errors import ApiError
 
-_DONE = b"data: [DONE]\n\n"
+_DONE = sse.DONE.encode()
 # What OpenAI's completions stop at where no limit is given.
 _USUAL_LIMIT = 16
 
@@ -62,9 +61,13 @@ def new_id(prefix: str) -> str:
     return prefix + secrets.token_hex(12)
 
 
-def _frame(data: dict[str, Any], event: str | None = None) -> bytes:
-    name = f"event: {event}\n" if event else ""
-    return f"{name}data: {json.dumps(data)}\n\n".encode()
+def _frame(data: dict[str, Any], *, named: bool = False) -> bytes:
+    return encoded(sse.write(data, named=named))
+
+
+def encoded(json_text: str) -> bytes:
+    """JSON text as UTF-8. Half a surrogate pair, which a model may write, has no such form but a JSON escape."""
+    return json_text.encode("utf-8", "backslashreplace")
 
 
 class Chat:
@@ -113,12 +116,11 @@ class Chat:
 
     def failed(self, error: ApiError) -> bytes:
         """See Exchange."""
-        if self._format is openai:
-            return _frame(error.to_dict(anthropic=False))
-        if self._format is anthropic:
-            return _frame(error.to_dict(anthropic=True), "error")
-        shape = {"type": "error", "code": error.code, "message": error.message, "param": error.field}
-        return _frame(shape, "error")
+        if self._format is responses:
+            shape = {"type": "error", "code": error.code, "message": error.message, "param": error.field}
+            return _frame(shape, named=True)
+        is_anthropic = self._format is anthropic
+        return _frame(error.to_dict(anthropic=is_anthropic), named=is_anthropic)
 
     def whole(self) -> dict[str, Any]:
         """See Exchange."""
@@ -126,8 +128,7 @@ class Chat:
         return body
 
     def _framed(self, chunks: list[dict[str, Any]]) -> bytes:
-        # Where chunks have a type it is also the name of the event.
-        return b"".join(_frame(chunk, chunk.get("type")) for chunk in chunks)
+        return b"".join(_frame(chunk, named=self._format is not openai) for chunk in chunks)
 
 
 class Events(Chat):
