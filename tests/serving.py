@@ -69,17 +69,21 @@ def call(name: str, **arguments) -> str:
 
 
 @contextlib.contextmanager
-def serving(engine, *, host: str = "127.0.0.1", **how) -> Iterator[str]:
-    """A running server; gives its URL. ``how`` goes to Serving where that has such a field, else to ``app``."""
+def serving(engine, *, send_buffer: int | None = None, **how) -> Iterator[str]:
+    """A running server; gives its URL. ``how`` goes to Serving where that has such a field, else to ``app``.
+    ``send_buffer`` is how many bytes the system takes for a client that does not read.
+    """
     fields = {name: how.pop(name) for name in list(how) if name in Serving.__dataclass_fields__}
-    listening = socket.create_server((host, 0))
+    listening = socket.create_server(("127.0.0.1", 0))
+    if send_buffer is not None:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
     config = uvicorn.Config(app(Serving(engine, **fields), **how), log_level="critical", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     wait_for(lambda: server.started)
     try:
-        yield f"http://{host}:{listening.getsockname()[1]}"
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join(10)

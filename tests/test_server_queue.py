@@ -114,7 +114,7 @@ def test_what_the_work_raises_is_the_readers(queue):
         raise ValueError("not even begun")
 
     async def ask():
-        for make, expected in ((fails, [1]), (fails_at_once, [])):
+        for make, expected in ((fails, [1]), (fails_at_once, None)):
             got = []
             with pytest.raises(ValueError, match="no"):
                 async for batch in queue.add(make).batches():

@@ -28,7 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
     model.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
     network = parser.add_argument_group("the network")
-    network.add_argument("--host", default="127.0.0.1", help="the address to listen on (default 127.0.0.1, this machine)")
+    network.add_argument(
+        "--host", default="127.0.0.1", help="the address to listen on (default 127.0.0.1, this machine)"
+    )
     network.add_argument("--port", type=_port, default=8000, help="the port (default 8000; 0 takes a free one)")
     network.add_argument(
         "--api-key",
@@ -108,7 +110,9 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise UserError(f"cannot listen on {host}, port {port}: {reason}; choose another with --host or --port") from error
+        raise UserError(
+            f"cannot listen on {host}, port {port}: {reason}; choose another with --host or --port"
+        ) from error
 
 
 def _warn(engine: Engine, template: str, options: dict[str, object]) -> None:

@@ -51,6 +51,7 @@ _PAGE_HEADERS = {
     "Cache-Control": "no-cache",
 }
 
+
 def app(serving: Serving, *, places: int = 32, key: str | None = None, origins: Sequence[str] = ()) -> Starlette:
     """The ASGI application. At most ``places`` requests wait while one is answered. With ``key`` every request to ``/v1``
     must bring it; without, only this machine's own names are answered to. Pages of ``origins`` may use the server.
@@ -128,8 +129,9 @@ class _Server:
         return {**openais, "type": "model", "display_name": name, "created_at": since}
 
     def _check_name(self, name: str) -> None:
+        """Raises ApiError for a model that is not here; a request that names none means the one there is."""
         served = self._serving.engine.name
-        if name != served:
+        if name not in ("", served):
             message = f"this server has the model {served!r} only"
             raise ApiError(404, message, field="model", code="model_not_found")
 
@@ -224,7 +226,9 @@ def _refusal(error: Exception) -> ApiError:
     if isinstance(error, UserError):
         return ApiError(503 if error.code == 3 else 400, str(error))
     if isinstance(error, QueueFullError):
-        return ApiError(429, f"{error}: try again later", code="queue_full", headers={"Retry-After": str(error.retry_after)})
+        return ApiError(
+            429, f"{error}: try again later", code="queue_full", headers={"Retry-After": str(error.retry_after)}
+        )
     if isinstance(error, ClosedError):
         return ApiError(503, str(error))
     # Where it happened, but not the message, which may quote the request.

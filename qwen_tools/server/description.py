@@ -35,7 +35,7 @@ _CHAT: Schema = {
 }
 
 _BODIES: dict[str, tuple[str, Schema, list[str]]] = {
-    "/v1/chat/completions": ("OpenAI Chat Completions", _CHAT, ["model", "messages"]),
+    "/v1/chat/completions": ("OpenAI Chat Completions", _CHAT, ["messages"]),
     "/v1/responses": (
         "OpenAI Responses, without anything kept between requests",
         {
@@ -50,7 +50,7 @@ _BODIES: dict[str, tuple[str, Schema, list[str]]] = {
             **_SAMPLING,
             "stream": _FLAG,
         },
-        ["model", "input"],
+        ["input"],
     ),
     "/v1/messages": (
         "Anthropic Messages",
@@ -66,7 +66,7 @@ _BODIES: dict[str, tuple[str, Schema, list[str]]] = {
             **_SAMPLING,
             "stream": _FLAG,
         },
-        ["model", "max_tokens", "messages"],
+        ["messages"],
     ),
     "/v1/completions": (
         "A raw prompt goes on: nothing is rendered, nothing is parsed",
@@ -81,13 +81,13 @@ _BODIES: dict[str, tuple[str, Schema, list[str]]] = {
             "stream": _FLAG,
             "stream_options": _OBJECT,
         },
-        ["model", "prompt"],
+        ["prompt"],
     ),
     "/v1/events": (
         "A Chat Completions request, answered by the events of the turn: the exact raw prompt first, then all that happens "
         "while the answer is read. Always a stream",
         _CHAT,
-        ["model", "messages"],
+        ["messages"],
     ),
 }
 

@@ -80,7 +80,7 @@ class Chat:
         inert.check(body, self._asked.lost)
         self.model = self._asked.model
         self.stream = self._asked.stream
-        self._head: dict[str, Any] = {"id": new_id(prefix), "created": int(time.time()), "model": self.model}
+        self._head: dict[str, Any] = {"id": new_id(prefix), "created": int(time.time()), "model": serving.engine.name}
         if format is responses:  # the one format whose answers repeat what was asked
             self._head["request"] = self._asked
         self._writer: Any = format.StreamWriter(**self._head, include_usage=self._asked.include_usage)
@@ -168,7 +168,12 @@ class Completion:
         self._last = Piece("")
         self.model = fields.text("model") or ""
         self.stream = fields.flag("stream") is True
-        self._head = {"id": new_id("cmpl-"), "object": "text_completion", "created": int(time.time()), "model": self.model}
+        self._head = {
+            "id": new_id("cmpl-"),
+            "object": "text_completion",
+            "created": int(time.time()),
+            "model": serving.engine.name,
+        }
         inert.check(body, fields.unread())
 
     def work(self, cancelled: threading.Event) -> Generator[Piece, None, None]:
