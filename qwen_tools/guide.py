@@ -25,9 +25,9 @@ _JSON_STYLE = {"whitespace_flexible": False, "item_separator": ", ", "key_separa
 
 @dataclass(frozen=True)
 class Guide:
-    """What an answer must be: one call of ``tools`` (several when ``parallel``), or JSON that ``schema`` accepts, or either
-    where both are given. With neither it is text that does not begin like a call; as ``prose`` it has no braces,
-    brackets, tags or code at all.
+    """What an answer must be: one call of ``tools`` (several when ``parallel``), or JSON that ``schema`` accepts, or
+    either where both are given. With neither it is text that does not begin like a call; as ``prose`` it has no
+    braces, brackets, tags or code at all.
     """
 
     tools: tuple[Tool, ...] = ()

@@ -337,7 +337,7 @@ def test_what_breaks_in_the_middle_of_a_stream_is_told_in_it(capsys):
     with serving(Broken(lambda prompt: "x" * 100)) as url:
         for path, body in BODIES.items():
             last = stream(url, path, body)[-1]
-            assert "error" in (last["type"] if "type" in last else last)
+            assert "error" in last.get("type", last)
             assert "secret" not in json.dumps(last)
             if path == "/v1/events":
                 continue  # always a stream

@@ -28,13 +28,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
     model.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
     network = parser.add_argument_group("the network")
-    network.add_argument(
-        "--host", default="127.0.0.1", help="the address to listen on (default 127.0.0.1, this machine)"
-    )
+    network.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: this machine only)")
     network.add_argument("--port", type=_port, default=8000, help="the port (default 8000; 0 takes a free one)")
     network.add_argument(
         "--api-key",
-        help=f"what clients must send; needed for a host that others can reach. ${KEY_VARIABLE} is not seen in a list of processes",
+        help=f"what clients must send; a host that others can reach needs one. ${KEY_VARIABLE} keeps it out of sight",
     )
     network.add_argument(
         "--cors-origin",

@@ -75,16 +75,17 @@ class Reins:
 
     def generate(
         self,
-        prompt: Prompt | TemplatePrompt,
+        prompt: Prompt | TemplatePrompt | RawPrompt,
         settings: Settings,
         *,
         begun: Sequence[int] = (),
         guide: Guide | None = None,
     ) -> Iterator[Piece]:
         """See Engine."""
-        for piece in self._engine.generate(prompt, settings, begun=begun, guide=guide):
+        made: Any = prompt  # engines need no more of one than its text and ids
+        for piece in self._engine.generate(made, settings, begun=begun, guide=guide):
             finish = piece.finish or self._finish()
-            self.stop = getattr(piece, "stop", None)
+            self.stop = piece.stop
             yield replace(piece, finish=finish)
             if finish:
                 return

@@ -53,8 +53,9 @@ _PAGE_HEADERS = {
 
 
 def app(serving: Serving, *, places: int = 32, key: str | None = None, origins: Sequence[str] = ()) -> Starlette:
-    """The ASGI application. At most ``places`` requests wait while one is answered. With ``key`` every request to ``/v1``
-    must bring it; without, only this machine's own names are answered to. Pages of ``origins`` may use the server.
+    """The ASGI application. At most ``places`` requests wait while one is answered. With ``key`` every request to
+    ``/v1`` must bring it; without, only this machine's own names are answered to. Pages of ``origins`` may use the
+    server.
     """
     server = _Server(serving, Queue(places))
 

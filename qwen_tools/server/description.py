@@ -1,4 +1,4 @@
-"""The routes for programs: an OpenAPI 3.1 document. What a field of a chat format means is said by the format's owner."""
+"""The routes for programs: an OpenAPI 3.1 document. What a field of a chat format means its owner says."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ _BODIES: dict[str, tuple[str, Schema, list[str]]] = {
         ["prompt"],
     ),
     "/v1/events": (
-        "A Chat Completions request, answered by the events of the turn: the exact raw prompt first, then all that happens "
-        "while the answer is read. Always a stream",
+        "A Chat Completions request, answered by the events of the turn: the exact raw prompt first, then all that "
+        "happens while the answer is read. Always a stream",
         _CHAT,
         ["messages"],
     ),

@@ -189,7 +189,7 @@ class Completion:
         self._text.append(item.text)
         self._last = item
 
-    def frame(self, item: Piece) -> bytes:
+    def frame(self, item: Piece) -> bytes:  # noqa: ARG002 - its text was taken
         """See Exchange."""
         text, self._text = "".join(self._text), []
         return _frame(self._body(text, None)) if text else b""

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
 
@@ -92,8 +92,8 @@ class Queue:
 
     def __init__(self, places: int) -> None:
         self._places = places
-        self._waiting: deque[Job] = deque()
-        self._running: Job | None = None
+        self._waiting: deque[Job[Any]] = deque()
+        self._running: Job[Any] | None = None
         self._changed = threading.Condition()
         self._closed = False
         self._pace = 1.0  # seconds a job takes, the later ones counting more
@@ -122,7 +122,7 @@ class Queue:
             self._changed.notify()
         return job
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: Job[Any]) -> None:
         """Nobody wants the rest of this job: its place is free at once, and if it runs it ends after the next token."""
         job.cancelled.set()
         with self._changed:
