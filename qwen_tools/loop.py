@@ -73,7 +73,8 @@ def turn(
     ``guided`` lets the grammar help where the engine can. ``salvage`` also reads calls outside of tags.
     ``answer_after_result`` holds a weak model, which would call for ever, to plain words where the conversation ends in
     a result. ``options`` are the family's render options; ``template="model"`` lets the model's own chat template write
-    the prompt. Ends with RoundEnd and MessageAdded (the assistant's message). Raises UserError for what the caller got wrong.
+    the prompt. Ends with RoundEnd and MessageAdded (the assistant's message). Raises UserError for what the caller got
+    wrong.
     """
     toolbox = Toolbox.of(tools)
     messages = as_messages(messages)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 import threading
 import time
@@ -20,9 +21,13 @@ from qwen_tools.server.app import app
 NAME = "test-model"
 
 
+# As in the vocabularies of these families, the tag is one token; any other has five characters at most.
+_TOKEN = re.compile(r"<tool_call>|(?s:(?:(?!<tool_call>).){1,5})")
+
+
 class FunctionEngine:
-    """Answers ``function(prompt text)``, five characters a token; half of a prompt is always cached. ``pace`` is in
-    seconds a token, ``given`` counts tokens. ``prompt``, ``settings`` and ``guide`` are those of the last answer.
+    """Answers ``function(prompt text)``; half of a prompt is always cached. ``pace`` is in seconds a token, ``given``
+    counts tokens. ``prompt``, ``settings`` and ``guide`` are those of the last answer.
     """
 
     tokenizer = None
@@ -38,18 +43,18 @@ class FunctionEngine:
 
     def generate(self, prompt, settings, *, begun=(), guide=None) -> Iterator[Piece]:
         self.guide, self.settings, self.prompt = guide, settings, prompt.text
-        yield from until_stop(self._pieces(prompt.text, settings.max_new_tokens), settings.stop)
+        yield from until_stop(self._pieces(prompt.text, settings.max_new_tokens, len(begun)), settings.stop)
 
-    def _pieces(self, prompt: str, limit: int) -> Generator[Piece, None, None]:
-        answer, read, count = self.function(prompt), len(prompt) // 4, 0
-        for start in range(0, len(answer), 5):
+    def _pieces(self, prompt: str, limit: int, begun: int) -> Generator[Piece, None, None]:
+        tokens, read, count = _TOKEN.findall(self.function(prompt)), len(prompt) // 4, 0
+        for number in range(begun, len(tokens)):
             if count == limit:
                 yield Piece("", (), Usage(read, read // 2, count), "length")
                 return
             time.sleep(self.pace)
             count += 1
             self.given += 1
-            yield Piece(answer[start : start + 5], (), Usage(read, read // 2, count))
+            yield Piece(tokens[number], (number,), Usage(read, read // 2, count))
         yield Piece("", (), Usage(read, read // 2, count), "stop")
 
 

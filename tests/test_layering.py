@@ -90,7 +90,7 @@ def test_only_the_engine_imports_torch():
     assert all(importer.startswith("engines/") for importer in importers)
 
 
-HEAVY = ("torch", "transformers", "llguidance", "numpy")
+HEAVY = ("torch", "transformers", "llguidance", "numpy", "starlette", "uvicorn")
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,7 @@ HEAVY = ("torch", "transformers", "llguidance", "numpy")
         ["parse", "--json"],
         ["render", "--json", "-"],
         ["models", "--help"],
+        ["serve", "--help"],
         ["chat", "--no-log", "--model", "scripted:SCRIPT", "Hi"],
     ],
     ids=" ".join,

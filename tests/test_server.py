@@ -328,8 +328,8 @@ def test_a_prompt_that_is_too_long_for_the_model_is_an_error_also_for_a_stream()
 
 def test_what_breaks_in_the_middle_of_a_stream_is_told_in_it(capsys):
     class Broken(FunctionEngine):
-        def _pieces(self, prompt, limit):
-            for piece in super()._pieces(prompt, limit):
+        def _pieces(self, *asked):
+            for piece in super()._pieces(*asked):
                 yield piece
                 if self.given % 3 == 0:
                     raise RuntimeError("secret words of the request")
