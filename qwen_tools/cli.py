@@ -19,6 +19,7 @@ from .errors import UserError
 COMMANDS = {
     "chat": "talk to a model that can use tools",
     "render": "show the exact raw prompt of a conversation",
+    "convert": "write a conversation in another format: raw text, OpenAI, Anthropic",
     "parse": "read a model's raw answer and say what is in it",
     "serve": "let OpenAI and Anthropic clients, and a browser, use a model",
     "models": "list the models on this machine, or remove one",

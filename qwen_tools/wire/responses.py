@@ -291,11 +291,9 @@ def write_request(request: Request) -> dict[str, Any]:
             request,
             "responses",
             read_tool,
-            lambda tool: {"type": "function", **function_of(tool), "name": names.wire(tool.name)},
-        )
-        for written in body["tools"]:
             # Here strict is the default, and a schema that was not written for it would be refused.
-            written.setdefault("strict", False)
+            lambda tool: {"type": "function", "strict": False, **function_of(tool), "name": names.wire(tool.name)},
+        )
     if table:
         body["metadata"] = {**(body.get("metadata") or {}), NAMES: json.dumps(table, ensure_ascii=False)}
     return body
