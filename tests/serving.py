@@ -51,7 +51,8 @@ class FunctionEngine:
             if count == limit:
                 yield Piece("", (), Usage(read, read // 2, count), "length")
                 return
-            time.sleep(self.pace)
+            if self.pace:
+                time.sleep(self.pace)
             count += 1
             self.given += 1
             yield Piece(tokens[number], (number,), Usage(read, read // 2, count))
