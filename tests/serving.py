@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 
 import uvicorn
 
+from qwen_tools.commands.serve import listen
 from qwen_tools.engines import Piece, Settings
 from qwen_tools.engines.stops import until_stop
 from qwen_tools.events import Usage
@@ -80,7 +81,7 @@ def serving(engine, *, send_buffer: int | None = None, **how) -> Iterator[str]:
     ``send_buffer`` is how many bytes the system takes for a client that does not read.
     """
     fields = {name: how.pop(name) for name in list(how) if name in Serving.__dataclass_fields__}
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = listen("127.0.0.1", 0)
     if send_buffer is not None:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
     config = uvicorn.Config(app(Serving(engine, **fields), **how), log_level="critical", timeout_graceful_shutdown=1)
