@@ -281,7 +281,9 @@ function reset() {
 by("ask").addEventListener("submit", async (event) => {
   event.preventDefault();
   const question = by("question").value.trim();
-  if (!question || running || document.querySelector(".results")) return;
+  const open = document.querySelector(".results textarea");
+  if (open) open.focus(); // first the results
+  if (!question || running || open) return;
   by("question").value = "";
   messages.push({ role: "user", content: question });
   const box = add("user", question);
