@@ -250,7 +250,7 @@ function pieces(prompt) {
 
 function row(event) {
   const { type, prompt, message, ...rest } = event;
-  let text = "delta" in event ? event.delta : JSON.stringify(rest);
+  let text = "delta" in event ? event.delta : Object.keys(rest).length ? JSON.stringify(rest) : "";
   if (prompt !== undefined) text = `${prompt.length} characters, see Raw prompt`;
   if (message && typeof message === "object") text = JSON.stringify(message.raw ?? message.content);
   return element("div", { class: "event" }, element("b", { text: type }), element("span", { text }));
