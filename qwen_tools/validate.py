@@ -113,7 +113,7 @@ def _ours(kind: Any) -> Any:
         patterns = schema.get("patternProperties")
         if patterns and validator.is_type(instance, "object"):
             named = [name for name in instance if any(_found(pattern, name) for pattern in patterns)]
-            schema = {"properties": {**schema.get("properties", {}), **dict.fromkeys(named, {})}}
+            schema = {"properties": {**schema.get("properties", {}), **dict.fromkeys(named, True)}}
         yield from usual["additionalProperties"](validator, wanted, instance, schema)
 
     own = {"type": type_, "$ref": ref, "pattern": pattern, "patternProperties": pattern_properties}
