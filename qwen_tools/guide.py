@@ -162,15 +162,25 @@ class Constraint:
         return list(self._matcher.compute_ff_tokens())
 
     def consume(self, ids: Sequence[int]) -> None:
-        """Move on over ids that the grammar allows."""
+        """Move on over ids that the grammar allows. Raises UserError as ``mask`` does."""
         if not self._matcher.consume_tokens(list(ids)):
-            raise RuntimeError(f"the guide refused its own token: {self._matcher.get_error()}")
+            self._check()
+            raise RuntimeError("the guide refused its own token")
 
     def mask(self, logits: torch.Tensor) -> None:
-        """Set the logits (shape: vocabulary) of tokens that may not come next to minus infinity, in place."""
+        """Set the logits (shape: vocabulary) of tokens that may not come next to minus infinity, in place.
+
+        Raises UserError when the schema's grammar outgrows llguidance's limits, which shows only now.
+        """
         import numpy
         import torch
 
         bits = numpy.frombuffer(self._matcher.compute_bitmask(), dtype=numpy.uint8)
+        self._check()
         allowed = numpy.unpackbits(bits, bitorder="little")[: self._vocabulary].astype(bool)
         logits.masked_fill_(torch.from_numpy(~allowed).to(logits.device), float("-inf"))
+
+    def _check(self) -> None:
+        if self._matcher.is_error():
+            fault = self._matcher.get_error().splitlines()[0]
+            raise UserError(f"the schema asks too much of the guide: {_reason(fault)}; simplify it, or use --guide off")

@@ -193,3 +193,26 @@ def test_bytes_that_are_no_request(connection, path):
         judge(connection, path, body)
 
     check()
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "pattern": "^(a{1000}){1000}$"},
+        {"if": {"type": "string"}, "then": {"minLength": 3}},
+        {"$ref": "http://127.0.0.1:1/x.json"},
+        {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(20_000)}},
+    ],
+    ids=["pattern", "keywords", "remote", "large"],
+)
+def test_a_schema_that_the_guide_cannot_take(embedded, schema):
+    with serving(embedded) as url:
+        wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+        body = {"messages": [{"role": "user", "content": "Hi"}], "response_format": wanted, "stream": True}
+        connection = connect(url)
+        connection.timeout = 120
+        connection.request("POST", "/v1/chat/completions", json.dumps(body))
+        answer = connection.getresponse()
+        assert answer.status == 400
+        assert "schema" in json.loads(answer.read())["error"]["message"]

@@ -101,9 +101,12 @@ class _Server:
     async def answer(self, read: Callable[[dict[str, Any]], Exchange], request: Request) -> ASGIApp:
         """Put a request to the model and answer it."""
         body = await json_object(request)
-        exchange = read(body)
-        self._check_name(exchange.model)
-        job = self.queue.add(exchange.work)
+        try:
+            exchange = read(body)
+            self._check_name(exchange.model)
+            job = self.queue.add(exchange.work)
+        except Exception as error:
+            raise _refusal(error) from None
         return _Answer(exchange, job, partial(self.queue.cancel, job))
 
     async def models(self, _: Request) -> Response:
