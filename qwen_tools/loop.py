@@ -20,6 +20,7 @@ from typing import Any
 
 from . import events as ev
 from .engines import Engine, Piece, Settings
+from .engines.api import ApiEngine, ApiPrompt, prompt_for
 from .errors import UserError
 from .events import Event, Usage
 from .executor import ToolResult, execute, refusal
@@ -28,13 +29,15 @@ from .messages import Message, ToolCall, as_messages
 from .parser import StreamParser
 from .prompt import Prompt
 from .salvage import wrong_opening
-from .template import TemplatePrompt, open_prompt
+from .template import TemplatePrompt
 from .tools import Tool, Toolbox
 from .validate import check_schema
 from .wire.answer import message_of
 
 # Tags of a call that are single tokens in the families' vocabularies.
 _OPENER = "<tool_call>"
+
+_AnyPrompt = Prompt | TemplatePrompt | ApiPrompt
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,7 @@ def run(
                     )
                     history.add(call, toolbox, result)
                 yield ev.ToolEnd(index, result.name, result.ok, result.content, result.full, result.seconds)
-                answer = Message("tool", result.content, call_id=call.id, name=call.name)
+                answer = Message("tool", result.content, call_id=call.id, name=call.name, is_error=not result.ok)
                 prompt.append([answer])
                 index, result = index + 1, None
                 yield ev.MessageAdded(answer)
@@ -184,12 +187,12 @@ def _prepare(
     settings: Settings | None,
     options: dict[str, Any] | None,
     template: str,
-) -> tuple[Prompt | TemplatePrompt, _Asking]:
+) -> tuple[_AnyPrompt, _Asking]:
     for tool in toolbox:
         check_schema(tool.parameters, tool.name)
-    prompt = open_prompt(template, engine.tokenizer, toolbox, engine.family, **(options or {}))
+    prompt = prompt_for(engine, toolbox, template, options, parallel)
     prompt.append(as_messages(messages))
-    guided = guided and engine.can_guide
+    guided = engine.can_guide and (guided or isinstance(engine, ApiEngine))  # an API's grammar is not ours to leave out
     return prompt, _Asking(engine, settings or Settings(), toolbox, prompt.prefill, parallel, guided, salvage)
 
 
@@ -259,12 +262,14 @@ def _guide(asking: _Asking, tool_choice: str, schema: Mapping[str, Any] | None =
 
 
 def _answer(
-    asking: _Asking, prompt: Prompt | TemplatePrompt, round_number: int, guide: Guide | None, watched: bool
+    asking: _Asking, prompt: _AnyPrompt, round_number: int, guide: Guide | None, watched: bool
 ) -> Generator[Event, None, Message]:
     """Generate one answer, under a grammar from its first token or ``watched`` for a call that opens; returns the
     assistant's message after having announced it.
     """
-    watch = _Watch(asking.toolbox) if watched and asking.guided and len(asking.toolbox) else None
+    # An API keeps its own model's calls in form.
+    watched = watched and asking.guided and not isinstance(asking.engine, ApiEngine)
+    watch = _Watch(asking.toolbox) if watched and len(asking.toolbox) else None
     parser = StreamParser(asking.toolbox, prefill=asking.prefill, salvage=asking.salvage)
     draft = _Draft()
     said: list[Event] = []
@@ -274,10 +279,11 @@ def _answer(
         while not finish:
             for piece in asking.engine.generate(prompt, asking.settings, begun=draft.ids, guide=guide):
                 usage = piece.usage
-                fresh = parser.feed(piece.text)
-                if piece.finish:
-                    fresh += parser.close(piece.finish)
-                    finish = piece.finish
+                if piece.events is None:
+                    fresh = parser.feed(piece.text) + (parser.close(piece.finish) if piece.finish else [])
+                else:
+                    fresh = list(piece.events)
+                finish = piece.finish or finish
                 if watch:
                     fresh = watch.feed(fresh, draft.pieces)
                 draft.add(piece)
@@ -369,6 +375,11 @@ class _Draft:
         """All text."""
         return "".join(piece.text for piece in self._pieces)
 
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """What an API said that our fields cannot say."""
+        return self._pieces[-1].meta if self._pieces else {}
+
     def add(self, piece: Piece) -> None:
         """One more piece."""
         self._pieces.append(piece)
@@ -394,6 +405,8 @@ def _message(said: list[Event], draft: _Draft, asking: _Asking, finish: str) -> 
     attempts = finish != "interrupted"
     message = message_of((event for event in said if attempts or not isinstance(event, ev.CallError)), finish)
     calls = message.calls
+    if isinstance(asking.engine, ApiEngine):
+        return replace(message, meta=draft.meta)
     if any(repair.startswith("salvaged") for call in calls for repair in call.repairs):
         return message
     ids = draft.ids if asking.engine.tokenizer is not None else None

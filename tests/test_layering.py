@@ -33,7 +33,6 @@ LAYERS = [
     "profiles",
     "models",
     "engines",
-    "api",
     "loop",
     "session",
     "builtin_tools",

@@ -18,6 +18,7 @@ from typing import Any
 from .. import events as ev
 from ..builtin_tools import load as load_tools
 from ..engines import Engine, Settings, open_engine
+from ..engines.api import ApiPrompt, prompt_for
 from ..errors import UserError
 from ..families import read_options
 from ..loop import run as run_loop
@@ -25,7 +26,7 @@ from ..messages import Message, ToolCall, as_dicts
 from ..profiles import Profile, profile, system_text
 from ..prompt import Prompt
 from ..session import Session
-from ..template import TemplatePrompt, open_prompt, template_difference
+from ..template import TemplatePrompt, template_difference
 from ..tools import Tool, Toolbox
 from .render import ids_view, table_view, text_view
 from .terminal import colours, say, visible
@@ -39,7 +40,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("the model")
     model.add_argument(
         "--model",
-        help="hub id, folder, .gguf file, embedded (the default where it is installed) or scripted:FILE",
+        help="hub id, folder, .gguf file, embedded (the default where it is installed), scripted:FILE, or a chat API: "
+        "openai:URL#MODEL, anthropic:URL#MODEL",
     )
     model.add_argument("--family", help="how prompts are written; found from the model unless given")
     model.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
@@ -174,10 +176,9 @@ class Chat:
             self._session = Session.new()
             self._session.add(self.messages)
 
-    def next_prompt(self) -> Prompt | TemplatePrompt:
+    def next_prompt(self) -> Prompt | TemplatePrompt | ApiPrompt:
         """The prompt as it stands: what the model has read and said, up to where it would go on."""
-        tokenizer, family = self.engine.tokenizer, self.engine.family
-        prompt = open_prompt(self._args.template, tokenizer, self.toolbox, family, **self._options)
+        prompt = prompt_for(self.engine, self.toolbox, self._args.template, self._options)
         prompt.append(self.messages)
         return prompt
 

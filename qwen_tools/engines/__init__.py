@@ -7,15 +7,13 @@ until the model ends its turn, the length limit is reached, or the caller stops 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..errors import UserError
-from ..events import Usage
+from ..events import Event, Usage
 from ..guide import Guide
-from ..prompt import Prompt
-from ..template import TemplatePrompt
 
 
 @dataclass(frozen=True)
@@ -24,6 +22,7 @@ class Piece:
 
     ``usage`` counts up to here. The last piece has ``finish`` (``stop`` or ``length``), and ``stop`` when it was
     a stop string that ended the answer. End-of-turn tokens and that string are in neither ``text`` nor ``ids``.
+    An API's answer comes as ``events``, read already, and not as text; the last piece then has the message's ``meta``.
     """
 
     text: str
@@ -31,6 +30,8 @@ class Piece:
     usage: Usage = field(default_factory=Usage)
     finish: str | None = None
     stop: str | None = None
+    events: tuple[Event, ...] | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
 
 
 # What a setting must be, in words and as a test.
@@ -89,7 +90,7 @@ class Engine(Protocol):
 
     def generate(
         self,
-        prompt: Prompt | TemplatePrompt,
+        prompt: Any,  # a Prompt or TemplatePrompt; for an API its own ApiPrompt
         settings: Settings,
         *,
         begun: Sequence[int] = (),
@@ -102,7 +103,8 @@ class Engine(Protocol):
 
 
 def open_engine(model: str | None, *, family: str | None = None, device: str = "auto", dtype: str = "auto") -> Engine:
-    """The engine for what the user named: see ``models`` for the names, and ``scripted:FILE``.
+    """The engine for what the user named: see ``models`` for the names, ``scripted:FILE``, and ``openai:URL#MODEL`` or
+    ``anthropic:URL#MODEL`` for somebody's chat API.
 
     Raises UserError: code 3 when the model is not to be had, 2 when the name makes no sense.
     """
@@ -110,6 +112,11 @@ def open_engine(model: str | None, *, family: str | None = None, device: str = "
         from .scripted import ScriptedEngine
 
         return ScriptedEngine.from_file(model.removeprefix("scripted:"), family or "qwen2.5")
+
+    if model and model.startswith(("openai:", "anthropic:")):
+        from .api import ApiEngine
+
+        return ApiEngine.open(model)
 
     from .. import models
 

@@ -105,7 +105,7 @@ class _Server:
             exchange = read(body)
             self._check_name(exchange.model)
             job = self.queue.add(exchange.work)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client is told in its format
             raise _refusal(error) from None
         return _Answer(exchange, job, partial(self.queue.cancel, job))
 

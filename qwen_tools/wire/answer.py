@@ -12,6 +12,12 @@ from ..messages import Message, Problem, ToolCall, read_call
 
 # White space in JSON.
 _WHITE = " \t\r\n"
+# JSON text up to an escape that is not whole, or none; half of a surrogate pair is none.
+_ESCAPED = re.compile(
+    r'(?:[^\\]+|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4}'
+    r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*"
+)
+_LONGEST_ESCAPE = len(r"\ud83d\ude00")
 # Not a letter of an id.
 _NO_ID = re.compile(r"[^A-Za-z0-9]")
 
@@ -64,6 +70,23 @@ def message_of(events: Iterable[Event], finish: str = "stop") -> Message:
             problem = event.problem
             calls.append(ToolCall("", {}, problem.raw, problem.span, problems=(problem,), at=length))
     return Message("assistant", "".join(content), "".join(reasoning), tuple(calls), finish=finish)
+
+
+def events_of(message: Message) -> Iterator[Event]:
+    """The events that a whole message stands for."""
+    if message.reasoning:
+        yield from (ev.ReasoningStart(), ev.Reasoning(message.reasoning), ev.ReasoningEnd())
+    index = 0
+    for part in parts(message):
+        if isinstance(part, str):
+            yield ev.Text(part)
+            continue
+        yield ev.CallStart(index, part.id)
+        yield ev.CallName(index, part.name)
+        yield ev.CallArgs(index, part.arguments_json)
+        yield ev.CallEnd(index, part)
+        index += 1
+    yield ev.End(message.finish)
 
 
 class Reading:
@@ -141,7 +164,7 @@ class Reading:
         text = "".join(open_call.pieces)
         call = read_call(open_call.name, text, id=open_call.id) if open_call.name else None
         broken = call is None or bool(call.problems) or (cut and not text.strip())
-        if broken and whole_only:
+        if whole_only and (broken or not text.strip()):
             return []
         del self._calls[key]
         if call is None or (broken and cut):
@@ -149,7 +172,7 @@ class Reading:
             start: list[Event] = [] if open_call.name else [ev.CallStart(open_call.index, open_call.id)]
             problem = Problem(kind, words, (0, len(text)), text)
             return self._new([*start, ev.CallError(open_call.index, problem)])
-        return self._new([ev.CallEnd(open_call.index, replace(call, raw=text, at=open_call.at))])
+        return self._new([ev.CallEnd(open_call.index, replace(call, at=open_call.at))])
 
     def close(self, finish: str) -> list[Event]:
         """The answer is over."""
@@ -212,6 +235,7 @@ class CallsOut:
         self._ids: dict[int, str | None] = {}
         self._held: dict[int, list[str]] = {}
         self._sent: set[int] = set()
+        self._stuck: set[int] = set()
         self._announced = 0
         self.whole = 0
         self.broken = False
@@ -232,16 +256,22 @@ class CallsOut:
         return index in self._held
 
     def piece(self, index: int, delta: str) -> str:
-        """What of the arguments may go out. The last closing brace is held back until the call is whole, so that one
-        that never becomes whole does not look like it.
+        """What of the arguments may go out. Held back are the last closing brace, so that a call that never becomes
+        whole does not look like it, and an escape that is not whole or no escape at all, at which a client's
+        reader would give up.
         """
         held = self._held[index]
-        if not delta.strip(_WHITE) and held:
+        if index in self._stuck or (held and not delta.strip(_WHITE)):
             held.append(delta)
             return ""
         text = "".join(held) + delta
-        end = text.rstrip(_WHITE)
-        cut = len(end) - 1 if end.endswith("}") else len(text)
+        found = _ESCAPED.match(text)
+        cut = found.end() if found else 0
+        if len(text) - cut > _LONGEST_ESCAPE:
+            self._stuck.add(index)
+        end = text[:cut].rstrip(_WHITE)
+        if cut == len(text) and end.endswith("}"):
+            cut = len(end) - 1
         self._held[index] = [text[cut:]] if cut < len(text) else []
         self._sent.add(index)
         return text[:cut]

@@ -27,6 +27,7 @@ from .request import (
     chosen,
     distinct,
     function_of,
+    in_order,
     kept_head,
     kept_tools,
     own_names,
@@ -248,7 +249,7 @@ def write_request(request: Request) -> dict[str, Any]:
         body["tools"] = kept_tools(request, "anthropic", read_tool, lambda tool: _write_tool(tool, names.wire))
     if table:
         body["metadata"] = {**(body.get("metadata") or {}), NAMES: json.dumps(table, ensure_ascii=False)}
-    return body
+    return in_order(body, "model", "max_tokens", "system", "messages", "tools")
 
 
 def _write_system(systems: list[Message]) -> Any:
@@ -271,22 +272,20 @@ def _write_tool(tool: Tool, wire: Callable[[str], str]) -> dict[str, Any]:
 
 
 def _write_messages(messages: list[Message]) -> list[dict[str, Any]]:
-    """Their messages: results and text of one user turn stand in one message, results first."""
+    """Their messages: the results of a turn stand in one, and the user's words behind them are in it too."""
     written: list[dict[str, Any]] = []
-    roles: list[str] = []
+    before = ""
     for message in messages:
-        role = "assistant" if message.role == "assistant" else "user"
         kept = _kept(message)
         content = _blocks(message) if kept is None else kept["content"]
-        new = kept is not None and kept["new"]
-        # What follows a result is in its message; a result never follows text there.
-        joins = written and written[-1]["role"] == role and not (message.role == "tool" and roles[-1] != "tool")
-        if (joins and not new and role == "user") or (joins and not new and kept is None):
-            written[-1]["content"] = _as_blocks(written[-1]["content"]) + _as_blocks(content)
-        else:
-            written.append({"role": role, "content": content})
-        roles.append(message.role)
-    return [message for message in written if message["content"] or message["role"] == "user"]
+        # The results of a turn may have been put into another order, so that the first is no longer the first.
+        joins = message.role == "tool" or (message.role == "user" and not (kept and kept["new"]))
+        if before == "tool" and joins:
+            written[-1]["content"] = written[-1]["content"] + _as_blocks(content)
+        elif content or message.role != "assistant":
+            written.append({"role": "assistant" if message.role == "assistant" else "user", "content": content})
+        before = message.role
+    return written
 
 
 def _kept(message: Message) -> Any:
@@ -325,9 +324,12 @@ def _blocks(message: Message) -> Any:
 def _block(part: str | ToolCall, minted: str | None) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    # Arguments that are no object cannot be said here.
-    given = part.arguments if isinstance(part.arguments, Mapping) else {"value": part.arguments}
-    return {"type": "tool_use", "id": part.id or minted, "name": part.name, "input": given}
+    return {"type": "tool_use", "id": part.id or minted, "name": part.name, "input": _object(part).arguments}
+
+
+def _object(call: ToolCall) -> ToolCall:
+    """The call with arguments that are an object, since nothing else can be said here."""
+    return call if isinstance(call.arguments, Mapping) else replace(call, arguments={"value": call.arguments})
 
 
 # --- Responses -------------------------------------------------------------------------------------------------------
@@ -459,7 +461,7 @@ class StreamWriter:
             out = []
             if not self._calls.announced(event.index):
                 out += self._write(ev.CallName(event.index, event.call.name))
-            out += self._arguments(self._calls.rest(event.index, event.call))
+            out += self._arguments(self._calls.rest(event.index, _object(event.call)))
             return [*out, *self._close_block()]
         elif isinstance(event, ev.CallError):
             text = self._calls.failed(event)

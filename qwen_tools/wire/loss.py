@@ -68,6 +68,13 @@ def of_request(request: Request, source: str, target: str, family: str = "qwen3"
     systems = [index for index, message in enumerate(request.messages) if message.role == "system"]
     if target == "anthropic" and systems and systems != [0]:
         lost.append("messages: several or later system texts become one at the beginning")
+    roles = [message.role for message in request.messages]
+    if target == "responses":
+        lost += [
+            f"messages[{index}]: becomes one with the answer before it"
+            for index in range(1, len(roles))
+            if roles[index - 1] == roles[index] == "assistant"
+        ]
     for index, message in enumerate(request.messages):
         more = of_message(message, source, target, f"messages[{index}]")
         lost += more.lost

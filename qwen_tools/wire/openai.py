@@ -23,6 +23,7 @@ from .request import (
     chosen,
     distinct,
     function_of,
+    in_order,
     kept_head,
     kept_tools,
     own_names,
@@ -203,7 +204,7 @@ def write_request(request: Request) -> dict[str, Any]:
         )
     if table:
         body["metadata"] = {**(body.get("metadata") or {}), NAMES: json.dumps(table, ensure_ascii=False)}
-    return body
+    return in_order(body, "model", "messages", "tools")
 
 
 def _write_message(message: Message) -> dict[str, Any]:

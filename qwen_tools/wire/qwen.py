@@ -34,7 +34,7 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "qwen3": [{}, {"enable_thinking": False}],
     "qwen3.8": [
         {"enable_thinking": thinking, "preserve_thinking": preserve, "reasoning_effort": effort}
-        for thinking, efforts in ((True, ("xhigh", "medium", "low")), (False, ("xhigh",)))
+        for thinking, efforts in ((True, ("xhigh", "low", "medium")), (False, ("xhigh",)))
         for effort in efforts
         for preserve in (True, False)
     ],
@@ -48,14 +48,14 @@ class _Turn(NamedTuple):
 
 
 def read_request(text: str, family: str | None = None) -> Request:
-    """Read a prompt. Without ``family`` it is the one that explains the text with the fewest messages and the fewest
-    oddities. ``meta["qwen"]`` says which, and with which options.
+    """Read a prompt. Without ``family`` it is the one that explains the text with the fewest messages, the most tools
+    and the fewest oddities. ``meta["qwen"]`` says which, and with which options.
 
     Raises WireError with line and column for what no renderer of the family writes.
     """
     names = [family] if family else ["qwen3", "qwen2.5", "qwen3.8", "qwen3-coder", "qwq"]
     turns, closed = _split(text)
-    best: tuple[tuple[int, int], Request] | None = None
+    best: tuple[tuple[int, int, int], Request] | None = None
     first: WireError | None = None
     for name in names:
         chosen = get(name)
@@ -65,7 +65,7 @@ def read_request(text: str, family: str | None = None) -> Request:
             except WireError as error:
                 first = first or error
                 continue
-            rank = (len(request.messages), odd)
+            rank = (len(request.messages), -len(request.tools), odd)
             if best is None or rank < best[0]:
                 best = rank, request
     if best is None:
@@ -278,7 +278,8 @@ def _read_answer(content: str, tools: list[Tool]) -> Message:
     parser = StreamParser(tools)
     message = message_of(parser.feed(content) + parser.close("stop"))
     if any(not call.name for call in message.calls):  # what is no call is text
-        return Message("assistant", content)
+        _, closed, text = content.partition("</think>") if content.startswith("<think>") else ("", "", content)
+        return Message("assistant", text.lstrip("\n") if closed else content, message.reasoning if closed else "")
     calls = tuple(replace(call, problems=(), raw="", span=(0, 0)) for call in message.calls)
     return replace(message, calls=calls)
 

@@ -168,6 +168,11 @@ def _as_was(request: Request, format: str) -> Mapping[str, Any]:  # noqa: A002
     return before
 
 
+def in_order(body: Mapping[str, Any], *first: str) -> dict[str, Any]:
+    """A body with the keys that people look for in front."""
+    return {key: body[key] for key in (*first, *body) if key in body}
+
+
 def table_of(body: Fields) -> dict[str, str]:
     """The names of tools that ``write_request`` changed and noted in the body's metadata: changed -> own."""
     noted = body.get("metadata")

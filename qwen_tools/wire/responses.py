@@ -25,6 +25,7 @@ from .request import (
     chosen,
     distinct,
     function_of,
+    in_order,
     kept_head,
     kept_tools,
     own_names,
@@ -296,7 +297,7 @@ def write_request(request: Request) -> dict[str, Any]:
         )
     if table:
         body["metadata"] = {**(body.get("metadata") or {}), NAMES: json.dumps(table, ensure_ascii=False)}
-    return body
+    return in_order(body, "model", "instructions", "input", "tools")
 
 
 def _is_instructions(message: Message) -> bool:
@@ -318,7 +319,7 @@ def _write_items(message: Message) -> list[Any]:
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": part, "annotations": []}]}
         if isinstance(part, str)
         else {"type": "function_call", "call_id": part.id, "name": part.name, "arguments": part.arguments_json}
-        for part in parts(message)
+        for part in list(parts(message)) or [""]
     ]
 
 
