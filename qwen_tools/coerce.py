@@ -50,7 +50,7 @@ def _kinds(schema: Any, root: Mapping[str, Any], seen: frozenset[str]) -> set[st
         return set()
     reference = schema.get("$ref")
     if isinstance(reference, str):
-        return set() if reference in seen else _kinds(_target(reference, root), root, seen | {reference})
+        return set() if reference in seen else _kinds(target(reference, root), root, seen | {reference})
     named = schema.get("type")
     if isinstance(named, str):
         named = [named]
@@ -66,7 +66,7 @@ def _kinds(schema: Any, root: Mapping[str, Any], seen: frozenset[str]) -> set[st
     return {_kind_of(each) for each in values}
 
 
-def _target(reference: str, root: Mapping[str, Any]) -> Any:
+def target(reference: str, root: Mapping[str, Any]) -> Any:
     """What a local JSON pointer names."""
     if not reference.startswith("#"):
         return None

@@ -97,13 +97,15 @@ class Usage:
 
     ``prompt_tokens`` counts the whole prompt, ``cached_tokens`` the part of it that was still in
     the KV cache, ``new_tokens`` what was generated (also what was taken back),
-    ``forced_tokens`` those of them that the grammar left no choice about.
+    ``forced_tokens`` those of them that the grammar left no choice about, ``lookup_tokens`` those that were guessed
+    right from what was there before.
     """
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
     new_tokens: int = 0
     forced_tokens: int = 0
+    lookup_tokens: int = 0
     prefill_s: float = 0.0
     decode_s: float = 0.0
 

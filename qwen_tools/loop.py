@@ -421,6 +421,7 @@ def _sum(first: Usage, second: Usage) -> Usage:
         first,
         new_tokens=first.new_tokens + second.new_tokens,
         forced_tokens=first.forced_tokens + second.forced_tokens,
+        lookup_tokens=first.lookup_tokens + second.lookup_tokens,
         prefill_s=first.prefill_s + second.prefill_s,
         decode_s=first.decode_s + second.decode_s,
     )

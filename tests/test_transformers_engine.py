@@ -195,9 +195,9 @@ def test_sampling_obeys_the_seed(embedded):
 
 def test_characters_of_several_tokens_come_whole(embedded):
     ids = embedded.tokenizer.encode("naïve 📝 天气 👩‍👩‍👧")
-    from qwen_tools.engines.transformers import _Detokenizer
+    from qwen_tools.engines.detokenizer import Detokenizer
 
-    text = _Detokenizer(embedded.tokenizer)
+    text = Detokenizer(embedded.tokenizer)
     pieces = [text.add([number]) for number in ids]
     assert "".join(pieces) + text.rest() == "naïve 📝 天气 👩‍👩‍👧"
     assert "�" not in "".join(pieces)

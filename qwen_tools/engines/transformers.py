@@ -1,60 +1,53 @@
-"""The engine that runs a model here, through transformers, on a CPU or a GPU. The only importer of torch.
+"""The engine that runs a model here, through transformers, on a CPU or a GPU.
 
 It decodes by itself instead of calling ``generate``, because three things are needed there that a
 call from outside cannot have: the KV cache of the last prompt is kept and cropped to what the next
-prompt shares with it; tokens that a grammar forces are computed together in one pass; and
-the caller may stop after any token.
+prompt shares with it (``kv_cache``); tokens that a grammar forces, or that a lookup in what was there guesses
+right, are computed together in one pass (``decoder``); and the caller may stop after any token.
 """
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import guide as guides
 from ..errors import UserError
 from ..events import Usage
-from ..families import detect
-from ..guide import Guide
+from ..families import detect, get
+from ..guide import Guide, available
+from ..guide.constraint import Constraint, Grammars
 from ..prompt import Prompt
 from ..template import TemplatePrompt
 from . import Piece, Settings
+from .decoder import Decoder
+from .detokenizer import Detokenizer
+from .kv_cache import KvCache
 from .sampling import chooser
 from .stops import until_stop
 
 if TYPE_CHECKING:
     import torch
 
-# A long prompt is computed in parts, so that Ctrl-C is heard between them.
-_PREFILL_TOKENS = 512
-
 
 class TransformersEngine:
     """A causal language model and its tokenizer, with the KV cache of the last prompt."""
 
     def __init__(self, model: Any, tokenizer: Any, family: str, name: str) -> None:
-        from transformers import DynamicCache
-
         self.name = name
         self.family = family
         self.tokenizer = tokenizer
         self._model = model
         self._end_ids = _end_ids(model, tokenizer)
-        self._grammars = guides.Grammars(tokenizer, model.config.vocab_size, sorted(self._end_ids))
-        self._cache = DynamicCache(config=model.config)
-        self._cached: list[int] = []
-        # Renamed in transformers 5.24, the first for which Python 3.10 is too old.
-        arguments = inspect.signature(model.forward).parameters
-        self._cache_argument = "cache" if "cache" in arguments else "past_key_values"
+        self._grammars = Grammars(tokenizer, model.config.vocab_size, sorted(self._end_ids), get(family).dialect)
+        self._cache = KvCache(model)
 
     @property
     def can_guide(self) -> bool:
         """Whether llguidance is installed."""
-        return guides.available()
+        return available()
 
     def generate(
         self,
@@ -86,127 +79,31 @@ class TransformersEngine:
         return until_stop(self._decode(ids, limit, settings, constraint), settings.stop)
 
     def _decode(
-        self, ids: list[int], limit: int, settings: Settings, constraint: guides.Constraint | None
+        self, ids: list[int], limit: int, settings: Settings, constraint: Constraint | None
     ) -> Generator[Piece, None, None]:
         """Generate at most ``limit`` tokens behind ``ids``."""
-        import torch
-
-        choose = chooser(settings, self._model.generation_config)
-        text = _Detokenizer(self.tokenizer)
         started = time.perf_counter()
-        cached = self._keep(ids)
-        pending = ids[cached:]
-        # Room for the whole answer: a token is added in constant time.
-        sequence = torch.tensor(ids + [0] * limit, device=self._model.device)
-        length = len(ids)
-        usage = Usage(prompt_tokens=len(ids), cached_tokens=cached)
-        finish = "length"
-        while usage.new_tokens < limit:
-            chosen = constraint.forced()[: limit - usage.new_tokens] if constraint else []
-            forced = len(chosen)
-            if constraint and constraint.done:
-                finish = "stop"
-                break
-            if not chosen:
-                logits = self._forward(pending)
-                pending = []
-                if not usage.prefill_s:
-                    usage = replace(usage, prefill_s=time.perf_counter() - started)
-                if constraint:
-                    constraint.mask(logits)
-                token = choose(logits, sequence[:length])
-                if token in self._end_ids:
-                    finish = "stop"
-                    break
-                chosen = [token]
-            if constraint:
-                constraint.consume(chosen)
-            pending += chosen
-            sequence[length : length + len(chosen)] = torch.tensor(chosen)
-            length += len(chosen)
+        choose = chooser(settings, self._model.generation_config)
+        decoder = Decoder(self._cache, ids, limit, choose, self._end_ids, constraint)
+        usage = Usage(prompt_tokens=len(ids), cached_tokens=decoder.cached)
+        text = Detokenizer(self.tokenizer)
+        finish = None
+        while finish is None:
+            step = decoder.step()
+            finish = step.finish
+            if not (step.forced or usage.prefill_s):
+                usage = replace(usage, prefill_s=time.perf_counter() - started)
             usage = replace(
                 usage,
-                new_tokens=usage.new_tokens + len(chosen),
-                forced_tokens=usage.forced_tokens + forced,
+                forced_tokens=usage.forced_tokens + step.forced,
+                lookup_tokens=usage.lookup_tokens + step.guessed,
                 decode_s=time.perf_counter() - started - usage.prefill_s,
             )
-            yield Piece(text.add(chosen), tuple(chosen), usage)
-        usage = replace(usage, decode_s=time.perf_counter() - started - usage.prefill_s)
+            # What is forced is one piece; of the rest the caller may want some and not the others.
+            for piece in [step.ids] if step.forced else [[number] for number in step.ids]:
+                usage = replace(usage, new_tokens=usage.new_tokens + len(piece))
+                yield Piece(text.add(piece), tuple(piece), usage)
         yield Piece(text.rest(), (), usage, finish)
-
-    def _keep(self, ids: list[int]) -> int:
-        """Crop the KV cache to the longest prefix it shares with ``ids``, short of the last id,
-        whose logits are needed. Returns the length kept.
-        """
-        length = 0
-        for ours, theirs in zip(ids[:-1], self._cached, strict=False):
-            if ours != theirs:
-                break
-            length += 1
-        self._crop(length)
-        return length
-
-    def _crop(self, length: int) -> None:
-        """Cut the KV cache to ``length`` tokens, layer by layer: a computation that was interrupted
-        leaves layers of different lengths, but all hold at least what was complete.
-        """
-        layers: list[Any] = self._cache.layers
-        if all(hasattr(layer, "keys") and hasattr(layer, "values") for layer in layers):
-            for layer in layers:
-                if layer.is_initialized:
-                    layer.keys = layer.keys[..., :length, :]
-                    layer.values = layer.values[..., :length, :]
-        else:
-            self._cache.crop(length - self._cache.get_seq_length())
-        del self._cached[length:]
-
-    def _forward(self, ids: list[int]) -> torch.Tensor:
-        """Compute ``ids`` behind what is cached; returns the logits after the last one (shape: vocabulary)."""
-        import torch
-
-        for start in range(0, len(ids), _PREFILL_TOKENS):
-            part = ids[start : start + _PREFILL_TOKENS]
-            try:
-                with torch.inference_mode():
-                    logits = self._model(
-                        input_ids=torch.tensor([part], device=self._model.device),
-                        use_cache=True,
-                        logits_to_keep=1,
-                        **{self._cache_argument: self._cache},
-                    ).logits
-            except BaseException:
-                self._crop(len(self._cached))
-                raise
-            self._cached += part
-        # A copy outside inference mode: masks and samplers write into it.
-        result: torch.Tensor = logits[0, -1].to(torch.float32, copy=True)
-        return result
-
-
-class _Detokenizer:
-    """Ids to text, a constant cost a token; a character is given out only when all its bytes are there."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        from tokenizers.decoders import DecodeStream
-
-        self._tokenizer = tokenizer
-        self._stream = DecodeStream(skip_special_tokens=False)
-        self._held: list[int] = []
-
-    def add(self, ids: Sequence[int]) -> str:
-        """The text that became certain with these ids."""
-        pieces = []
-        for number in ids:
-            self._held.append(number)
-            piece = self._stream.step(self._tokenizer.backend_tokenizer, number)
-            if piece is not None:
-                pieces.append(piece)
-                self._held.clear()
-        return "".join(pieces)
-
-    def rest(self) -> str:
-        """What is left at the end: an incomplete character, shown as U+FFFD."""
-        return str(self._tokenizer.decode(self._held, skip_special_tokens=False)) if self._held else ""
 
 
 def _end_ids(model: Any, tokenizer: Any) -> set[int]:

@@ -82,8 +82,7 @@ class Reins:
         guide: Guide | None = None,
     ) -> Iterator[Piece]:
         """See Engine."""
-        made: Any = prompt  # engines need no more of one than its text and ids
-        for piece in self._engine.generate(made, settings, begun=begun, guide=guide):
+        for piece in self._engine.generate(prompt, settings, begun=begun, guide=guide):
             finish = piece.finish or self._finish()
             self.stop = piece.stop
             yield replace(piece, finish=finish)
