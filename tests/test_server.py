@@ -8,11 +8,13 @@ import json
 import socket
 import threading
 import time
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from serving import NAME, FunctionEngine, call, echo, question, serving, wait_for
 
+from qwen_tools.server.inert import INERT
 from qwen_tools.wire import sse
 
 CHAT = {"model": NAME, "messages": [{"role": "user", "content": "Hello"}]}
@@ -273,6 +275,11 @@ def test_what_is_wrong_or_not_supported_is_refused_by_name(url, path, more, fiel
 def test_what_could_not_change_the_answer_is_let_through(url, path, more):
     status, answer = post(url, path, {**BODIES[path], **more})
     assert status == 200, answer
+
+
+def test_the_page_of_the_server_lists_what_is_let_through():
+    page = (Path(__file__).parents[1] / "docs" / "serve.md").read_text(encoding="utf-8")
+    assert [name for name in sorted(INERT) if f"`{name}`" not in page] == []
 
 
 @pytest.mark.parametrize("path", BODIES)

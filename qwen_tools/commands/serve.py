@@ -65,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
     key = args.api_key or os.environ.get(KEY_VARIABLE) or None
     if key is None and not _is_local(args.host):
         raise UserError(f"--host {args.host} lets others in: set a key for them with --api-key or ${KEY_VARIABLE}")
+    if args.model and args.model.startswith(("openai:", "anthropic:")):
+        raise UserError("serve is for a model on this machine; clients can ask that API themselves")
     try:
         import uvicorn
 

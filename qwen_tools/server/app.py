@@ -234,7 +234,7 @@ def _refusal(error: Exception) -> ApiError:
             429, f"{error}: try again later", code="queue_full", headers={"Retry-After": str(error.retry_after)}
         )
     if isinstance(error, ClosedError):
-        return ApiError(503, str(error))
+        return ApiError(503, "the server is about to end")
     # Where it happened, but not the message, which may quote the request.
     place = traceback.extract_tb(error.__traceback__)[-1]
     print(f"internal error: {type(error).__name__} in {place.filename}, line {place.lineno}", file=sys.stderr)
