@@ -314,6 +314,19 @@ def test_a_body_that_is_no_request(url, path, body, status):
     assert ("type" in answer) == (path == "/v1/messages")
 
 
+def test_a_body_that_never_comes(url, monkeypatch, capsys):
+    monkeypatch.setattr("qwen_tools.server.body.SECONDS", 0.2)
+    head = b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
+    with socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=10) as raw:
+        raw.sendall(head)
+        answer = raw.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 408")
+    with socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=10) as raw:
+        raw.sendall(head)
+    assert post(url, "/health", method="GET")[0] == 200
+    assert capsys.readouterr().err == ""
+
+
 def test_no_such_route_and_no_such_method(url):
     assert post(url, "/v1/embeddings", {})[0] == 404
     assert post(url, "/v1/chat/completions", method="GET")[0] == 405

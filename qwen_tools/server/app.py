@@ -159,7 +159,7 @@ class _Answer:
             await asyncio.wait((delivery, departure), return_when=asyncio.FIRST_COMPLETED)
             if delivery.done():
                 # A reader that is too slow is left: the server closes a connection whose answer is not whole.
-                with contextlib.suppress(asyncio.TimeoutError, OSError):
+                with contextlib.suppress(_TooSlowError, OSError):
                     delivery.result()
         finally:
             delivery.cancel()
@@ -184,7 +184,7 @@ class _Answer:
                     await send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
                 await _send_part(send, b"".join(map(exchange.frame, held)))
                 held = []
-        except asyncio.TimeoutError:
+        except _TooSlowError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the client is told in its format
             refusal = _refusal(error)
@@ -200,10 +200,17 @@ class _Answer:
             await Response(content, media_type="application/json")(scope, receive, send)
 
 
+class _TooSlowError(Exception):
+    """The client does not read on."""
+
+
 async def _send_part(send: Send, part: bytes, *, last: bool = False) -> None:
-    """Send some of a stream. Raises TimeoutError where the client does not read on."""
+    """Send some of a stream. Raises _TooSlowError."""
     message = {"type": "http.response.body", "body": part, "more_body": not last}
-    await asyncio.wait_for(send(message), SEND_SECONDS)
+    try:
+        await asyncio.wait_for(send(message), SEND_SECONDS)
+    except asyncio.TimeoutError:
+        raise _TooSlowError from None
 
 
 async def _departure(receive: Receive) -> None:

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import anyio
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from .errors import ApiError
 
@@ -28,6 +28,8 @@ async def json_object(request: Request) -> dict[str, Any]:
                 chunks.append(chunk)
     except TimeoutError:
         raise ApiError(408, f"the body did not arrive within {SECONDS:g} seconds") from None
+    except ClientDisconnect:
+        raise ApiError(400, "the body ended too early") from None  # nobody reads this
     return parse(b"".join(chunks))
 
 
