@@ -253,7 +253,9 @@ def test_the_embedded_model_calls_a_tool_and_answers_by_a_schema(embedded):
     with serving(embedded) as url, ThreadPoolExecutor() as pool:
         client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=300)
         ask = [{"role": "user", "content": "What is the weather in Paris?"}]
-        called = pool.submit(client.chat.completions.create, model=embedded.name, messages=ask, tools=[CHAT_TOOL])
+        function = {**CHAT_TOOL["function"], "name": "get_weather", "description": "The current weather in a city."}
+        offered = [{"type": "function", "function": function}]
+        called = pool.submit(client.chat.completions.create, model=embedded.name, messages=ask, tools=offered)
         parsed = pool.submit(
             client.chat.completions.parse,
             model=embedded.name,
