@@ -30,6 +30,7 @@ COMMANDS = {
     "compare": "ask in several ways side by side, raw tags and others",
     "why": "say how likely each tool was to be called, and how sure each argument",
     "demo": "show step by step how it works, without a model",
+    "serve": "let OpenAI and Anthropic clients, and a browser, use a model",
     "models": "list the models on this machine, or remove one",
 }
 

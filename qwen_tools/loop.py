@@ -15,8 +15,9 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from . import events as ev
@@ -63,28 +64,45 @@ def turn(
     tools: Iterable[Any] = (),
     *,
     tool_choice: str = "auto",
+    allowed: Collection[str] | None = None,
     parallel_calls: bool = True,
+    schema: Mapping[str, Any] | None = None,
     guided: bool = True,
     salvage: bool = False,
+    answer_after_result: bool = False,
     settings: Settings | None = None,
     options: dict[str, Any] | None = None,
     template: str = "family",
 ) -> Iterator[Event]:
     """Ask for one answer and say what happens; nothing is executed.
 
-    ``tool_choice`` is ``auto``, ``none``, ``required`` or the name of an offered tool. ``guided`` lets the
-    grammar help where the engine can. ``salvage`` also reads calls outside of tags. ``options``
-    are the family's render options; ``template="model"`` lets the model's own chat template write the prompt.
-    Where ``messages`` end with an answer that was cut (its ``finish`` says so), it is continued, and the message that
-    is added stands for the whole of it. Ends with RoundEnd and MessageAdded (the assistant's message). Raises
-    UserError for what the caller got wrong.
+    ``tool_choice`` is ``auto``, ``none``, ``required`` or the name of an offered tool; of the offered tools only those
+    ``allowed`` may be called, where that is given. An answer that is no call is JSON which ``schema`` accepts.
+    ``guided`` lets the grammar help where the engine can. ``salvage`` also reads calls outside of tags.
+    ``answer_after_result`` holds a weak model, which would call for ever, to plain words where the conversation ends in
+    a result. ``options`` are the family's render options; ``template="model"`` lets the model's own chat template write
+    the prompt. Where ``messages`` end with an answer that was cut (its ``finish`` says so), it is continued, and the
+    message that is added stands for the whole of it. Ends with RoundEnd and MessageAdded (the assistant's message).
+    Raises UserError for what the caller got wrong.
     """
     toolbox = Toolbox.of(tools)
+    messages = as_messages(messages)
     prompt, asking, begun = _prepare(
         engine, messages, toolbox, parallel_calls, guided, salvage, settings, options, template
     )
+    if allowed is not None:
+        asking = replace(asking, toolbox=Toolbox(tool for tool in toolbox if tool.name in allowed))
+    guide = _guide(asking, tool_choice, schema)
+    if answer_after_result and guide is None and asking.guided and _ends_in_result(messages):
+        guide = Guide(prose=True)
     yield ev.RoundStart(1, prompt.text, prompt.dropped)
-    yield from _answer(asking, prompt, 1, _guide(asking, tool_choice), watched=tool_choice == "auto", begun=begun)
+    yield from _answer(asking, prompt, 1, guide, watched=guide is None and tool_choice == "auto", begun=begun)
+
+
+def _ends_in_result(messages: Sequence[Message]) -> bool:
+    """Whether a call of the last turn gave a result that is no error."""
+    results = list(takewhile(lambda message: message.role == "tool", reversed(messages)))
+    return any(not result.content.startswith('{"error": ') for result in results)
 
 
 def run(
@@ -325,9 +343,13 @@ class _CallHistory:
         return json.dumps([call.name, call.arguments], sort_keys=True, ensure_ascii=False)
 
 
-def _guide(asking: _Asking, tool_choice: str) -> Guide | None:
+def _guide(asking: _Asking, tool_choice: str, schema: Mapping[str, Any] | None = None) -> Guide | None:
     """The grammar an answer is under from its first token."""
     tools = tuple(asking.toolbox)
+    if schema is not None and tool_choice in ("auto", "none"):
+        if not asking.guided:
+            raise UserError("an answer by a schema needs the guide: pip install 'qwen-tools[guide]'")
+        return Guide(tools if tool_choice == "auto" else (), asking.parallel, schema=schema)
     if tool_choice == "auto" or (tool_choice == "none" and not asking.guided):
         return None
     if tool_choice == "none":

@@ -1,16 +1,24 @@
 """Arguments against a tool's JSON Schema: what is wrong, in words that a model can act on.
 
-Nothing is fetched: a ``$ref`` reaches within the schema and to the published meta-schemas.
+Nothing is fetched: a ``$ref`` reaches within the schema and to the published meta-schemas. A check has a limit of
+time: a schema may come from anybody, and one of a few lines can keep a validator busy for ever, by a pattern that
+backtracks or by references that branch.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
 from .errors import UserError
+
+SECONDS = 0.5
+# When the check that is going on has to be done.
+_deadline: ContextVar[float] = ContextVar("_deadline")
 
 
 def problem(arguments: Any, schema: Mapping[str, Any]) -> str | None:
@@ -23,10 +31,13 @@ def problem(arguments: Any, schema: Mapping[str, Any]) -> str | None:
         return None
     from jsonschema.exceptions import best_match
 
+    _deadline.set(time.monotonic() + SECONDS)
     try:
         error = best_match(_validator(schema).iter_errors(arguments))
     except RecursionError:
         return "the arguments are nested too deeply"
+    except TimeoutError:
+        return "the tool's schema takes too long to check"
     except Exception as fault:  # noqa: BLE001 - an unresolvable $ref raises one of many; check_schema tells the user
         return f"the tool's schema cannot be used: {_line(str(fault), 200)}"
     return None if error is None else f"{error.json_path}: {_line(error.message, 300)}"
@@ -62,24 +73,62 @@ def _validator(schema: Mapping[str, Any]) -> Any:
 
     key = json.dumps(schema, sort_keys=True, default=str)
     if key not in _validators:
-        if len(_validators) > 1000:  # schemas of a long-running server come and go
+        if len(_validators) > 1000 or len(key) > 100_000:  # schemas of a long-running server come and go
             _validators.clear()
-        kind = _with_nullable(validator_for(schema, default=Draft202012Validator))
+        kind = _ours(validator_for(schema, default=Draft202012Validator))
         _validators[key] = kind(schema, registry=REGISTRY)
     return _validators[key]
 
 
 @cache
-def _with_nullable(kind: Any) -> Any:
-    """A validator class that knows OpenAPI's ``nullable: true``, which transformers' get_json_schema writes for
-    Optional; JSON Schema alone would refuse the null that it allows.
+def _ours(kind: Any) -> Any:
+    """A validator class that keeps to the limit of time, and that knows OpenAPI's ``nullable: true``, which
+    transformers' get_json_schema writes for Optional; JSON Schema alone would refuse the null that it allows.
     """
     from jsonschema.validators import extend
 
-    check = kind.VALIDATORS["type"]
+    usual = kind.VALIDATORS
 
     def type_(validator: Any, types: Any, instance: Any, schema: Any) -> Iterator[Any]:
         if instance is not None or schema.get("nullable") is not True:
-            yield from check(validator, types, instance, schema)
+            yield from usual["type"](validator, types, instance, schema)
 
-    return extend(kind, {"type": type_})  # type: ignore[no-untyped-call]
+    def ref(validator: Any, target: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        _time_left()
+        yield from usual["$ref"](validator, target, instance, schema)
+
+    def pattern(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:  # noqa: ARG001 - jsonschema's
+        if validator.is_type(instance, "string") and not _found(wanted, instance):
+            from jsonschema import ValidationError
+
+            yield ValidationError(f"{instance!r} does not match {wanted!r}")
+
+    def pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[Any]:  # noqa: ARG001
+        for name, value in instance.items() if validator.is_type(instance, "object") else ():
+            for wanted, inner in patterns.items():
+                if _found(wanted, name):
+                    yield from validator.descend(value, inner, path=name, schema_path=wanted)
+
+    def additional_properties(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        patterns = schema.get("patternProperties")
+        if patterns and validator.is_type(instance, "object"):
+            named = [name for name in instance if any(_found(pattern, name) for pattern in patterns)]
+            schema = {"properties": {**schema.get("properties", {}), **dict.fromkeys(named, True)}}
+        yield from usual["additionalProperties"](validator, wanted, instance, schema)
+
+    own = {"type": type_, "$ref": ref, "pattern": pattern, "patternProperties": pattern_properties}
+    return extend(kind, {**own, "additionalProperties": additional_properties})  # type: ignore[no-untyped-call]
+
+
+def _time_left() -> float:
+    """Seconds. Raises TimeoutError when there are none."""
+    left = _deadline.get() - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _found(pattern: str, text: str) -> bool:
+    import regex  # re, with a limit of time
+
+    return regex.search(pattern, text, timeout=_time_left()) is not None

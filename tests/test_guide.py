@@ -315,6 +315,25 @@ def test_an_answers_schema_that_is_refused(dice):
         dice().grammars.constraint(Guide(schema={"type": "array", "items": {"not": {}}}))
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_answer_is_a_call_or_by_the_schema(dialect, dice):
+    tool, schema = of({"type": "integer"}), {"type": "array", "items": {"type": "boolean"}, "maxItems": 3}
+    called = set()
+    for seed in range(12):
+        text = dice(dialect).write(Guide((tool,), schema=schema), seed)
+        turn = parse(text, [tool])
+        called.add(bool(turn.calls))
+        assert not turn.problems
+        if not turn.calls:
+            Draft202012Validator(schema).validate(json.loads(text))
+    assert called == {True, False}
+
+
+def test_a_schema_that_outgrows_the_guide_while_it_is_at_work(dice):
+    with pytest.raises(UserError, match="asks too much of the guide"):
+        dice().write(Guide(schema={"type": "string", "pattern": "^(a{1000}){1000}$"}), 0)
+
+
 def test_without_tools_no_call_begins(dice):
     logits = torch.zeros(dice().size)
     dice().grammars.constraint(Guide()).mask(logits)

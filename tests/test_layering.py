@@ -47,6 +47,7 @@ LAYERS = [
     "why",
     "report",
     "compare",
+    "server",
     "commands",
     "cli",
     "__main__",
@@ -99,7 +100,7 @@ def test_only_the_engine_imports_torch():
     assert all(importer.startswith("engines/") for importer in importers)
 
 
-HEAVY = ("prompt_toolkit", "torch", "transformers", "llguidance", "numpy", "mcp", "httpx2")
+HEAVY = ("prompt_toolkit", "torch", "transformers", "llguidance", "numpy", "mcp", "httpx2", "starlette", "uvicorn")
 
 
 @pytest.mark.parametrize(
@@ -113,6 +114,7 @@ HEAVY = ("prompt_toolkit", "torch", "transformers", "llguidance", "numpy", "mcp"
         ["demo", "--scene", "two-tools"],
         ["compare", "--model", "scripted:SCRIPT", "--arms", "raw", "Hi"],
         ["why", "--help"],
+        ["serve", "--help"],
         ["chat", "--no-log", "--model", "scripted:SCRIPT", "Hi"],
     ],
     ids=" ".join,

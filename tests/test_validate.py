@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import time
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from qwen_tools.errors import UserError
 from qwen_tools.validate import check_schema, problem
@@ -97,3 +99,49 @@ def test_a_broken_schema_is_the_callers_fault():
     check_schema({}, "now")
     with pytest.raises(UserError, match=r"tool 'weather' has a broken schema at \$\.properties\.n\.type"):
         check_schema({"type": "object", "properties": {"n": {"type": "dict"}}}, "weather")
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments", "said"),
+    [
+        ({"properties": {"a": {"pattern": "^x+$"}}}, {"a": "xx"}, None),
+        ({"properties": {"a": {"pattern": "^x+$"}}}, {"a": "xy"}, "$.a: 'xy' does not match '^x+$'"),
+        ({"properties": {"a": {"pattern": "b"}}}, {"a": "abc"}, None),
+        ({"properties": {"a": {"pattern": "b"}}}, {"a": 7}, None),
+        ({"patternProperties": {"^n": {"type": "integer"}}}, {"n1": 1, "x": "y"}, None),
+        ({"patternProperties": {"^n": {"type": "integer"}}}, {"n1": "1"}, "$.n1: '1' is not of type 'integer'"),
+        ({"patternProperties": {"^n": {}}, "additionalProperties": False}, {"n1": 1}, None),
+        ({"patternProperties": {"^n": {}}, "additionalProperties": {"type": "null"}}, {"n1": 1, "x": None}, None),
+        ({"patternProperties": {"^n": {}}, "properties": {"x": {}}, "additionalProperties": False}, {"x": 1}, None),
+        ({"propertyNames": {"pattern": "^a"}}, {"b": 1}, "$: 'b' does not match '^a'"),
+    ],
+)
+def test_patterns_mean_what_json_schema_says(schema, arguments, said):
+    assert problem(arguments, schema) == said
+    expected = [error.message for error in Draft202012Validator(schema).iter_errors(arguments)]
+    assert bool(expected) == bool(said)
+
+
+def test_what_a_pattern_does_not_name_is_additional():
+    said = problem({"y": 1}, {"patternProperties": {"^n": {}}, "additionalProperties": False})
+    assert said.startswith("$: Additional properties are not allowed ('y'")
+
+
+BRANCHING = {f"d{number}": {"allOf": [{"$ref": f"#/$defs/d{number + 1}"}] * 2} for number in range(40)}
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        ({"$defs": {**BRANCHING, "d40": {}}, "$ref": "#/$defs/d0"}, {}),
+        ({"properties": {"a": {"pattern": "^(a|a)*$"}}}, {"a": "a" * 60 + "!"}),
+        ({"patternProperties": {"^(a|a)*$": {}}}, {"a" * 60 + "!": 1}),
+        ({"patternProperties": {"^(a|a)*$": {}}, "additionalProperties": False}, {"a" * 60 + "!": 1}),
+    ],
+    ids=["references", "pattern", "names", "additional"],
+)
+def test_a_schema_cannot_keep_us_busy(schema, arguments):
+    check_schema(schema, "x")
+    started = time.process_time()
+    assert problem(arguments, schema) == "the tool's schema takes too long to check"
+    assert time.process_time() - started < 5

@@ -22,8 +22,8 @@ class Piece:
     """Some more of the answer: ``text`` may lag behind ``ids`` by an unfinished character.
 
     ``usage`` counts up to here. The last piece has ``finish`` (``stop`` or ``length``), and ``stop`` when it was
-    a stop string that ended the answer. End-of-turn tokens and that string are in neither ``text`` nor ``ids``. An
-    API's answer comes as ``events``, read already, and not as text; ``meta`` of the last piece is then the message's.
+    a stop string that ended the answer. End-of-turn tokens and that string are in neither ``text`` nor ``ids``.
+    An API's answer comes as ``events``, read already, and not as text; the last piece then has the message's ``meta``.
     """
 
     text: str

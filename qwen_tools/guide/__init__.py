@@ -19,8 +19,8 @@ class Guide:
     """What an answer must be.
 
     With ``tools`` one call of one of them, or several when ``parallel``; with a JSON ``schema`` one JSON value that
-    follows it; with neither, text that does not begin like a call, and as ``prose`` has no braces, brackets,
-    tags or code at all.
+    follows it; with both, either; with neither, text that does not begin like a call, and as ``prose`` has no
+    braces, brackets, tags or code at all.
     """
 
     tools: tuple[Tool, ...] = ()

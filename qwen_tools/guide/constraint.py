@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,10 @@ from .reader import Reader
 
 if TYPE_CHECKING:
     import torch
+
+
+# The place of a fault is found by compiling parts of the schema; in a huge one that has an end.
+_SEARCH_SECONDS = 2.0
 
 
 class Grammars:
@@ -61,15 +66,19 @@ class Grammars:
         if guide.schema is not None:
             wholes = [("the schema of the answer", guide.schema, lambda schema: Guide(schema=schema))]
         for what, schema, as_guide in wholes:
+            deadline = time.monotonic() + _SEARCH_SECONDS
 
-            def fault_of(schema: Any, as_guide: Callable[[Any], Guide] = as_guide) -> str:
+            def fault_of(schema: Any, as_guide: Callable[[Any], Guide] = as_guide, deadline: float = deadline) -> str:
+                if time.monotonic() > deadline:
+                    raise TimeoutError
                 return self._fault(as_guide(schema))
 
-            if own := fault_of(schema):
-                where = ".".join(place(schema, fault_of))
-                return UserError(
-                    f"{what} cannot guide the model at {where or 'its top'}: {own}; simplify it, or use --guide off"
-                )
+            if own := self._fault(as_guide(schema)):
+                try:
+                    where = f" at {'.'.join(place(schema, fault_of)) or 'its top'}"
+                except TimeoutError:
+                    where = ""
+                return UserError(f"{what} cannot guide the model{where}: {own}; simplify it, or use --guide off")
         return UserError(f"these tools cannot guide the model: {_reason(fault)}; use --guide off")
 
     def _fault(self, guide: Guide) -> str:
@@ -119,19 +128,29 @@ class Constraint:
         return int(self._matcher.validate_tokens(list(ids)))
 
     def consume(self, ids: Sequence[int]) -> None:
-        """Move on over ids that the grammar allows."""
+        """Move on over ids that the grammar allows. Raises UserError as ``mask`` does."""
         if not self._matcher.consume_tokens(list(ids)):
-            raise RuntimeError(f"the guide refused its own token: {self._matcher.get_error()}")
+            self._check()
+            raise RuntimeError("the guide refused its own token")
         if self._exponents:
             self._exponents.consume(ids)
 
     def mask(self, logits: torch.Tensor) -> None:
-        """Set the logits (shape: vocabulary) of tokens that may not come next to minus infinity, in place."""
+        """Set the logits (shape: vocabulary) of tokens that may not come next to minus infinity, in place.
+
+        Raises UserError when the grammar outgrows llguidance's limits, which shows only now.
+        """
         import numpy
         import torch
 
         bits = numpy.frombuffer(self._matcher.compute_bitmask(), dtype=numpy.uint8)
+        self._check()
         allowed = numpy.unpackbits(bits, bitorder="little")[: self._vocabulary].view(bool)
         if self._exponents:
             self._exponents.limit(allowed)
         logits.masked_fill_(torch.from_numpy(~allowed).to(logits.device), float("-inf"))
+
+    def _check(self) -> None:
+        if self._matcher.is_error():
+            fault = _reason(self._matcher.get_error().partition("\n<state>")[0])
+            raise UserError(f"the schema asks too much of the guide: {fault}; simplify it, or use --guide off")

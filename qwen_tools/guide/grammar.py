@@ -28,17 +28,17 @@ def lark(guide: Guide, dialect: str, token_id: TokenId) -> str:
 
     Raises UnsupportedSchemaError for a schema whose values XML cannot be held to.
     """
-    if guide.schema is not None:
-        return f"start: {json_value(guide.schema)}\n"
-    if not guide.tools:
+    if not guide.tools and guide.schema is None:
         # The wrong forms of a call begin with a brace, a bracket, a tag or a fence.
         rest = "[^{}\\[\\]<`]*" if guide.prose else "(?s:.*)"
         return f"start: /[^\\s{{}}\\[\\]<`]{rest}/\n"
-    calls = " | ".join(f"call_{index}" for index in range(len(guide.tools)))
-    lines = [
-        'start: block ("\\n" block)*' if guide.parallel else "start: block",
-        f'block: {_tag("<tool_call>", token_id)} "\\n" ({calls}) "\\n" {_tag("</tool_call>", token_id)}',
-    ]
+    lines = ["start: " + " | ".join(["calls"] * bool(guide.tools) + ["answer"] * (guide.schema is not None))]
+    if guide.schema is not None:
+        lines.append(f"answer: {json_value(guide.schema)}")
+    if guide.tools:
+        calls = " | ".join(f"call_{index}" for index in range(len(guide.tools)))
+        block = f'{_tag("<tool_call>", token_id)} "\\n" ({calls}) "\\n" {_tag("</tool_call>", token_id)}'
+        lines += ['calls: block ("\\n" block)*' if guide.parallel else "calls: block", f"block: {block}"]
     for index, tool in enumerate(guide.tools):
         schema = _of_arguments(tool.parameters)
         if dialect == "xml":
