@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from qwen_tools.builtin_tools import load
 from qwen_tools.cli import main
 from qwen_tools.engines import Settings, api, open_engine
 from qwen_tools.errors import UserError
+from qwen_tools.messages import ToolCall
 from qwen_tools.parser import StreamParser
 from qwen_tools.wire import anthropic, openai, sse
 from qwen_tools.wire.answer import message_of
@@ -119,7 +123,11 @@ def test_names_with_dots_reach_the_tool_again(kind):
     assert "math.half" not in json.dumps(server.requests[1]).replace('"name": "math.half"', "")
 
 
-def test_a_signed_thought_goes_back_with_the_results():
+@pytest.mark.parametrize("name", ["sqrt", "math.sqrt"])
+def test_a_signed_thought_goes_back_with_the_results(name):
+    """Also where the tool has another name on the wire."""
+    (root,) = load("sqrt")
+    tool, sent_name = replace(root, name=name), name.replace(".", "_")
     stream = [
         {"type": "message_start", "message": {"usage": {"input_tokens": 5}}},
         {
@@ -133,7 +141,7 @@ def test_a_signed_thought_goes_back_with_the_results():
         {
             "type": "content_block_start",
             "index": 1,
-            "content_block": {"type": "tool_use", "id": "t", "name": "sqrt", "input": {}},
+            "content_block": {"type": "tool_use", "id": "t", "name": sent_name, "input": {}},
         },
         {
             "type": "content_block_delta",
@@ -146,7 +154,7 @@ def test_a_signed_thought_goes_back_with_the_results():
     ]
     body = "".join(sse.write(event, named=True) for event in stream)
     with serving(Reply(body), recorded("anthropic", "2")) as server:
-        list(run(open_engine(f"anthropic:{server.url}#m"), [Message("user", "?")], load("sqrt")))
+        list(run(open_engine(f"anthropic:{server.url}#m"), [Message("user", "?")], [tool]))
     assert server.requests[1]["messages"][1]["content"][0] == {
         "type": "thinking",
         "thinking": "hm",
@@ -386,3 +394,75 @@ def test_render_options_are_refused_where_nobody_can_use_them():
         list(
             turn(open_engine("openai:http://127.0.0.1:9#m"), [Message("user", "?")], options={"enable_thinking": False})
         )
+
+
+@pytest.fixture(scope="module")
+def transformers_serve(tmp_path_factory):
+    """The address of a server that we did not write, with a tiny model that says nothing sensible."""
+    import socket
+    import subprocess
+    import sys
+
+    pytest.importorskip("fastapi", reason="transformers serve needs it: pip install fastapi")
+    import torch
+    from family_tokenizers import tokenizer
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    folder = tmp_path_factory.mktemp("tiny")
+    words = tokenizer("qwen2.5")
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+    Qwen2ForCausalLM(Qwen2Config(vocab_size=len(words), num_key_value_heads=1, **sizes)).save_pretrained(folder)
+    turn_text = "<|im_start|>{{ m.role }}\n{{ m.content or '' }}<|im_end|>\n"
+    words.chat_template = "{% for m in messages %}" + turn_text + "{% endfor %}<|im_start|>assistant\n"
+    words.save_pretrained(folder)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [
+        sys.executable,
+        "-c",
+        "from transformers.cli.transformers import main; main()",
+        "serve",
+        "--host",
+        "127.0.0.1",
+    ]
+    server = subprocess.Popen(
+        [*command, "--port", str(port), "--device", "cpu", str(folder)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )
+    try:
+        for _ in range(240):
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            assert server.poll() is None, "the server did not start"
+            time.sleep(0.5)
+        yield f"openai:http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@pytest.mark.slow
+def test_a_server_that_we_did_not_write(transformers_serve):
+    """It takes our requests, with tools, calls and results in them, and its streams are read."""
+    engine = open_engine(transformers_serve)
+    history = [
+        Message("system", "Be brief."),
+        Message("user", "?"),
+        Message("assistant", "I look.", calls=(ToolCall("sqrt", {"value": 4}),)),
+        Message("tool", "2"),
+        Message("user", "And?"),
+    ]
+    for messages in (history[:2], history):
+        events = list(run(engine, messages, load("sqrt"), settings=Settings(max_new_tokens=5), max_rounds=1))
+        assert isinstance(events[-1], ev.Done)
+        (end,) = [event for event in events if isinstance(event, ev.RoundEnd)]
+        assert end.finish in ("length", "stop")
+        assert end.usage.prompt_tokens > 5
+        assert 0 < end.usage.new_tokens <= 5
+    with pytest.raises(UserError) as failed:
+        list(turn(open_engine(transformers_serve.partition("#")[0] + "#no/such-model"), [Message("user", "?")]))
+    assert failed.value.code == 3

@@ -1,6 +1,7 @@
 """Raw prompts are read back into the conversation that renders to them, in every family."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -225,13 +226,14 @@ def test_a_stream_of_raw_text_gives_the_events_of_the_parser():
 
 def test_reading_takes_time_in_proportion():
     """A long conversation, in which nothing is looked at again and again."""
-    import time
 
     def seconds(turns):
         text = prompt(*[("user", "a\n" * 20), ("assistant", CALL), ("user", ONE)] * turns)
-        started = time.perf_counter()
-        qwen.read_request(text, "qwen3")
-        return time.perf_counter() - started
+        taken = []
+        for _ in range(3):
+            started = time.process_time()
+            qwen.read_request(text, "qwen3")
+            taken.append(time.process_time() - started)
+        return min(taken)
 
-    seconds(10)
-    assert seconds(800) < 16 * max(seconds(200), 0.01)
+    assert seconds(1200) < 12 * max(seconds(300), 0.01)

@@ -46,8 +46,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Convert FILE to stdout; 1 when --strict refuses."""
     text = _read(args.file)
-    source, kind = guess(text, args.source, args.kind)
     try:
+        source, kind = guess(text, args.source, args.kind)
         written, losses = convert(text, source, args.target, kind, args.family)
     except WireError as error:
         raise UserError(f"{args.file}: {visible(str(error))}", code=1) from error
@@ -118,7 +118,14 @@ def _seen(data: dict[str, Any]) -> str | None:
 
 
 def _looks_like_stream(text: str) -> bool:
-    return text.lstrip().startswith(("data:", "event:", ":", "{"))
+    """Server-sent events, or a line that is JSON by itself."""
+    if text.lstrip().startswith(("data:", "event:", ":")):
+        return True
+    try:
+        json.loads(text.lstrip().partition("\n")[0])
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def convert(text: str, source: str, target: str, kind: str, family: str | None = None) -> tuple[str, loss.Losses]:

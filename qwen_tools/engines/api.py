@@ -178,8 +178,8 @@ class ApiEngine:
         try:
             for chunk in self._chunks(body):
                 events = _renamed(reader.feed(chunk), own)
-                first = first or time.monotonic()
                 if events:
+                    first = first or time.monotonic()
                     yield Piece("", usage=reader.usage, events=tuple(events))
             if reader.finish is None:
                 raise WireError("", "the stream ended before the answer did")
@@ -190,8 +190,7 @@ class ApiEngine:
             raise UserError(f"{self.name}: a filter of the API withheld the answer", code=1)
         ended = time.monotonic()
         usage = replace(reader.usage, prefill_s=(first or ended) - started, decode_s=ended - (first or ended))
-        meta: Mapping[str, Any] = {} if own else reader.message.meta
-        yield Piece("", usage=usage, finish=reader.finish, events=tuple(events), meta=meta)
+        yield Piece("", usage=usage, finish=reader.finish, events=tuple(events), meta=reader.message.meta)
 
     def _chunks(self, body: dict[str, Any]) -> Iterator[Any]:
         """The objects of the stream, or of an answer in one piece as chunks would say it."""

@@ -24,7 +24,7 @@ _SETTINGS = {
     "openai": (),
     "responses": ("top_k", "seed", "stop"),
     "anthropic": ("seed",),
-    "qwen": ("max_new_tokens", "temperature", "top_p", "top_k", "seed", "stop"),
+    "qwen": ("temperature", "top_p", "top_k", "seed", "stop"),
 }
 
 
@@ -54,6 +54,8 @@ def of_request(request: Request, source: str, target: str, family: str = "qwen3"
         lost += _of_raw_prompt(request, family)
         if request.model:
             changed.append("model: left out; a prompt does not name its model")
+        if request.settings.max_new_tokens is not None:
+            changed.append("settings.max_new_tokens: left out; a prompt does not say how long its answer may be")
     else:
         table = Names([tool.name for tool in request.tools] + [call.name for call in _calls(request)]).table
         changed += [

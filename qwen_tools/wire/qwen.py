@@ -97,6 +97,8 @@ def response(message: Message, family: str = "qwen3", **options: Any) -> str:
     start = len(render(question, (), family, **options)) - len(prefill)
     end = len(get(family).end_of_turn + "\n" + ASSISTANT + prefill)
     body = render([*question, replace(message, raw=None)], (), family, **options)[start:-end]
+    if not prefill and not message.reasoning:  # a model that does not think does not say so
+        return body.removeprefix("<think>\n\n</think>\n\n")
     if body.startswith(prefill):
         return body[len(prefill) :]
     thought = body.partition("</think>\n\n")
