@@ -101,7 +101,14 @@ class Engine(Protocol):
         """
 
 
-def open_engine(model: str | None, *, family: str | None = None, device: str = "auto", dtype: str = "auto") -> Engine:
+def open_engine(
+    model: str | None,
+    *,
+    family: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    quantize: str | None = None,
+) -> Engine:
     """The engine for what the user named: see ``models`` for the names, ``scripted:FILE``, and
     ``completions:URL[#MODEL]`` for a server.
 
@@ -123,4 +130,4 @@ def open_engine(model: str | None, *, family: str | None = None, device: str = "
     folder = models.prepare(source)
     from .transformers import load
 
-    return load(folder, name=source.name, family=family, device=device, dtype=dtype)
+    return load(folder, name=source.name, family=family, device=device, dtype=dtype, quantize=quantize)
