@@ -409,7 +409,8 @@ def _message(said: list[Event], draft: _Draft, asking: _Asking, finish: str) -> 
         return replace(message, meta=draft.meta)
     if any(repair.startswith("salvaged") for call in calls for repair in call.repairs):
         return message
-    ids = draft.ids if asking.engine.tokenizer is not None else None
+    # None where the engine gave no ids: those of nothing would stand for the text.
+    ids = draft.ids or None
     return replace(message, prefill=asking.prefill, raw=draft.text, token_ids=ids)
 
 

@@ -29,6 +29,7 @@ from ..session import Session
 from ..template import TemplatePrompt, template_difference
 from ..tools import Tool, Toolbox
 from .render import ids_view, table_view, text_view
+from .stats import stats_lines
 from .terminal import colours, say, visible
 
 EXIT_CODES = {"stop": 0, "length": 1, "max_rounds": 1, "insisted": 1, "interrupted": 130}
@@ -40,12 +41,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("the model")
     model.add_argument(
         "--model",
-        help="hub id, folder, .gguf file, embedded (the default where it is installed), scripted:FILE, or a chat API: "
-        "openai:URL#MODEL, anthropic:URL#MODEL",
+        help="hub id, folder, .gguf file, embedded (the default where it is installed), scripted:FILE, "
+        "completions:URL[#MODEL] for a server, or a chat API: openai:URL#MODEL, anthropic:URL#MODEL",
     )
     model.add_argument("--family", help="how prompts are written; found from the model unless given")
     model.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
     model.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
+    model.add_argument(
+        "--quantize", choices=("int8", "int4"), help="weights in fewer bits: int8 on a CPU, int8 or int4 on CUDA"
+    )
     asking = parser.add_argument_group("the conversation")
     asking.add_argument("--system", help="the system text, instead of the model's usual one")
     asking.add_argument(
@@ -84,6 +88,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--json", action="store_true", help="one JSON object instead of text")
     output.add_argument("--events", action="store_true", help="JSON lines, one an event, as they happen")
     output.add_argument("--verbose", action="store_true", help="show the exact raw prompt of every round")
+    output.add_argument("--stats", action="store_true", help="say what every answer cost: time, tokens, memory")
     output.add_argument("--no-log", action="store_true", help="keep no copy of the conversation on disk")
 
 
@@ -98,8 +103,9 @@ def run(args: argparse.Namespace) -> int:
     toolbox = load_tools(args.tools)
     options = read_options(args.option)
     _settings(args, Profile())  # what is out of range is said before a model is loaded
+    started = time.monotonic()
     engine = _open(args, options)
-    chat = Chat(engine, toolbox, profile(engine.name), options, args)
+    chat = Chat(engine, toolbox, profile(engine.name), options, args, time.monotonic() - started)
     # stdout is the answer: what a tool prints goes to stderr.
     with contextlib.redirect_stdout(sys.stderr):
         return _converse(chat) if prompt is None else chat.ask(prompt)
@@ -123,7 +129,7 @@ def _whole_prompt(argument: str | None) -> str:
 
 def _open(args: argparse.Namespace, options: dict[str, Any]) -> Engine:
     started = time.monotonic()
-    engine = open_engine(args.model, family=args.family, device=args.device, dtype=args.dtype)
+    engine = open_engine(args.model, family=args.family, device=args.device, dtype=args.dtype, quantize=args.quantize)
     if args.verbose:
         say(f"{engine.name} ({engine.family}) was ready after {time.monotonic() - started:.1f} s")
     if engine.tokenizer is not None and args.template == "family":
@@ -157,8 +163,10 @@ class Chat:
         asked: Profile,
         options: dict[str, Any],
         args: argparse.Namespace,
+        load_s: float = 0.0,
     ) -> None:
         self.engine = engine
+        self._load_s = load_s
         self.toolbox = toolbox
         self._profile = asked
         self._options = options
@@ -190,6 +198,7 @@ class Chat:
             _JsonScreen() if self._args.json else _EventScreen() if self._args.events else _Screen(self._args.verbose)
         )
         done = ev.Done("interrupted")
+        costs: list[ev.Usage] = []
         try:
             events = run_loop(
                 self.engine,
@@ -209,6 +218,8 @@ class Chat:
             for event in _interruptible(events, screen.show):
                 if isinstance(event, ev.MessageAdded):
                     added.append(event.message)
+                elif isinstance(event, ev.RoundEnd):
+                    costs.append(event.usage)
                 elif isinstance(event, ev.Done):
                     done = event
         except Exception as error:
@@ -219,6 +230,9 @@ class Chat:
         if self._session:
             self._session.add([user, *added])
         screen.end(done, self)
+        if self._args.stats:
+            for line in stats_lines(costs, self._load_s):
+                say(line)
         return EXIT_CODES[done.reason]
 
 

@@ -102,9 +102,16 @@ class Engine(Protocol):
         """
 
 
-def open_engine(model: str | None, *, family: str | None = None, device: str = "auto", dtype: str = "auto") -> Engine:
-    """The engine for what the user named: see ``models`` for the names, ``scripted:FILE``, and ``openai:URL#MODEL`` or
-    ``anthropic:URL#MODEL`` for somebody's chat API.
+def open_engine(
+    model: str | None,
+    *,
+    family: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    quantize: str | None = None,
+) -> Engine:
+    """The engine for what the user named: see ``models`` for the names, ``scripted:FILE``, ``completions:URL[#MODEL]``
+    for a server, and ``openai:URL#MODEL`` or ``anthropic:URL#MODEL`` for somebody's chat API.
 
     Raises UserError: code 3 when the model is not to be had, 2 when the name makes no sense.
     """
@@ -118,10 +125,15 @@ def open_engine(model: str | None, *, family: str | None = None, device: str = "
 
         return ApiEngine.open(model)
 
+    if model and model.startswith("completions:"):
+        from .completions import connect
+
+        return connect(model.removeprefix("completions:"), family)
+
     from .. import models
 
     source = models.resolve(model)
     folder = models.prepare(source)
     from .transformers import load
 
-    return load(folder, name=source.name, family=family, device=device, dtype=dtype)
+    return load(folder, name=source.name, family=family, device=device, dtype=dtype, quantize=quantize)
