@@ -77,7 +77,7 @@ def _item(row: dict[str, Any], category: str, truths: dict[str, Any]) -> Item:
 
 def as_json_schema(schema: Any) -> Any:
     """BFCL's types (``dict``, ``float``, ``tuple``, ...) as those of JSON Schema, by its own table."""
-    from bfcl_eval.constants.type_mappings import GORILLA_TO_OPENAPI  # type: ignore[import-not-found]
+    from bfcl_eval.constants.type_mappings import GORILLA_TO_OPENAPI
 
     if isinstance(schema, list):
         return [as_json_schema(each) for each in schema]
@@ -109,8 +109,8 @@ def _checker() -> tuple[Any, Any]:
     table: Any = types.ModuleType(name)
     table.MODEL_CONFIG_MAPPING = defaultdict(lambda: types.SimpleNamespace(underscore_to_dot=False))
     sys.modules.setdefault(name, table)
-    from bfcl_eval.constants.enums import Language  # type: ignore[import-not-found]
-    from bfcl_eval.eval_checker.ast_eval.ast_checker import ast_checker  # type: ignore[import-not-found]
+    from bfcl_eval.constants.enums import Language
+    from bfcl_eval.eval_checker.ast_eval.ast_checker import ast_checker
 
     return ast_checker, Language.PYTHON
 

@@ -383,6 +383,37 @@ def _lock(folder: Path, wait: str | None) -> Iterator[bool]:
         lock.release()
 
 
+def derived(folder: Path, form: str, make: Callable[[Path], None]) -> Path:
+    """Another form of a model, kept in the cache: ``make`` writes it into the folder that it is given, once.
+
+    Raises UserError (code 3) when the disk is full.
+    """
+    largest = max(folder.glob("*.safetensors"), key=lambda path: path.stat().st_size, default=folder / "config.json")
+    origin = {**_origin(Source("", "gguf", str(largest))), "form": form}
+    digest = hashlib.sha256(json.dumps([origin["path"], form]).encode()).hexdigest()
+    kept = cache_folder() / f"{re.sub('-[0-9a-f]{12}$', '', folder.name)}-{form}-{digest[:12]}"
+    part = kept.with_name(kept.name + _UNFINISHED)
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with _lock(kept, wait=f"{kept.name}: waiting for another process that is making it"):
+            if not _finished(kept, origin):
+                shutil.rmtree(part, ignore_errors=True)
+                part.mkdir()
+                try:
+                    with _bar() as show, _creeping(show, f"writing {folder.name} in {form} (once)", 0, 1, 20):
+                        make(part)
+                    (part / _RECORD).write_text(json.dumps(origin), encoding="utf-8")
+                    shutil.rmtree(kept, ignore_errors=True)
+                    part.rename(kept)
+                finally:
+                    shutil.rmtree(part, ignore_errors=True)
+    except OSError as error:
+        raise UserError(
+            f"cannot write {kept} ({error.strerror}): make room there, or set QWEN_TOOLS_CACHE", 3
+        ) from error
+    return kept
+
+
 def _sweep() -> None:
     """Remove what conversions left that were killed."""
     for part in cache_folder().glob(f"*{_UNFINISHED}"):
@@ -586,11 +617,12 @@ def _describe(folder: Path, origin: dict[str, Any]) -> tuple[tuple[str, ...], st
     if path is None:
         names = tuple(name for name in EMBEDDED if _origin(Source(name, "embedded", name)) == origin)
         return (names, "") if names else ((folder.name,), "of an older version")
+    form = {"form": origin["form"]} if "form" in origin else {}
     try:
-        note = "" if _origin(Source(path, "gguf", path)) == origin else "the file has changed since"
+        note = "" if {**_origin(Source(path, "gguf", path)), **form} == origin else "the file has changed since"
     except OSError:
         note = "the file is gone"
-    return (path,), note
+    return (folder.name if form else path,), note
 
 
 def _stored_by_the_hub() -> Iterator[Stored]:

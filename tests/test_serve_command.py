@@ -94,7 +94,7 @@ def test_a_port_that_is_taken_is_told_before_a_model_is_loaded(capsys):
 
 def test_an_api_is_not_served_again(capsys):
     assert main(["serve", "--model", "openai:http://127.0.0.1:1#x"]) == 2
-    assert "on this machine" in capsys.readouterr().err
+    assert "asked directly" in capsys.readouterr().err
 
 
 def test_without_its_libraries_it_says_what_to_install(capsys, monkeypatch):

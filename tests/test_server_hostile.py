@@ -126,13 +126,13 @@ def mutated(draw, path):
             at = at[key]
         change = draw(st.sampled_from(["replace", "remove", "rename", "double"]))
         if change == "double" and isinstance(at, list):
-            at.append(at[place[-1]])
+            at.append(copy.deepcopy(at[place[-1]]))
         elif change == "rename" and isinstance(at, dict):
-            at[draw(st.text(max_size=8))] = draw(ODD)
+            at[draw(st.text(max_size=8))] = copy.deepcopy(draw(ODD))
         elif change == "remove" and place != ("model",):
             del at[place[-1]]
         else:
-            at[place[-1]] = draw(ODD)
+            at[place[-1]] = copy.deepcopy(draw(ODD))
     return {**body, **draw(st.sampled_from([{}, {"stream": True}]))}
 
 

@@ -45,6 +45,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--family", help="how prompts are written; found from the model unless given")
     model.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
     model.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
+    model.add_argument(
+        "--quantize", choices=("int8", "int4"), help="weights in fewer bits: int8 on a CPU, int8 or int4 on CUDA"
+    )
+    model.add_argument(
+        "--quantize", choices=("int8", "int4"), help="weights in fewer bits: int8 on a CPU, int8 or int4 on CUDA"
+    )
     asking = parser.add_argument_group("the conversation")
     asking.add_argument("--system", help="the system text, instead of the model's usual one")
     asking.add_argument(
@@ -100,6 +106,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="thoughts in full, folded into a line, or off: none are shown, or had where the family can do without",
     )
     output.add_argument("--verbose", action="store_true", help="show the exact raw prompt of every round")
+    output.add_argument("--stats", action="store_true", help="say what every answer cost: time, tokens, memory")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -117,12 +124,15 @@ def run(args: argparse.Namespace) -> int:
     session = _session(args)  # before the model is loaded, which takes longer than an error should
 
     def load(name: str | None, progress: Progress | None = None) -> Engine:
-        return _open(args, name or args.model, asking.options, progress)
+        started = time.monotonic()
+        engine = _open(args, name or args.model, asking.options, progress)
+        screen.load_s = time.monotonic() - started
+        return engine
 
     def begin(engine: Engine) -> Conversation:
         return Conversation(engine, tools, asking, approval, session)
 
-    screen = Screen(activity, thinking=args.thinking, verbose=args.verbose)
+    screen = Screen(activity, thinking=args.thinking, verbose=args.verbose, stats=args.stats)
     # stdout is the answer: what a tool prints goes to stderr.
     with contextlib.redirect_stdout(sys.stderr):
         if prompt is None:
@@ -190,7 +200,9 @@ def _whole_prompt(argument: str | None) -> str:
 
 def _open(args: argparse.Namespace, model: str | None, options: dict[str, Any], progress: Progress | None) -> Engine:
     started = time.monotonic()
-    engine = open_engine(model, family=args.family, device=args.device, dtype=args.dtype, progress=progress)
+    engine = open_engine(
+        model, family=args.family, device=args.device, dtype=args.dtype, progress=progress, quantize=args.quantize
+    )
     if args.verbose:
         say(f"{engine.name} ({engine.family}) was ready after {time.monotonic() - started:.1f} s")
     if engine.tokenizer is not None and args.template == "family":

@@ -9,11 +9,11 @@ from dataclasses import asdict
 from typing import Any
 
 from .. import report, tasks
-from ..builtin_tools import load as load_tools
 from ..compare import ARMS, Outcome, compare, is_api, summary
 from ..engines import Settings, open_engine
 from ..errors import UserError
 from ..families import read_options
+from ..tool_sources import load as load_tools
 from .results import check_folder, columns, write_page
 from .terminal import say, visible
 

@@ -13,6 +13,7 @@ from .. import events as ev
 from ..messages import ToolCall
 from .activity import Activity
 from .markdown import Markdown
+from .stats import stats_lines
 from .terminal import LAYOUT, colours, say, shortened, style, visible
 
 # How thoughts are shown: dim, as one line that says how long they took, or not at all.
@@ -22,8 +23,13 @@ THINKING = ("show", "hide", "off")
 class Screen:
     """Shows events, one answer after the other. ``thinking`` (see ``THINKING``) may be changed between answers."""
 
-    def __init__(self, activity: Activity, *, thinking: str = "show", verbose: bool = False) -> None:
+    def __init__(
+        self, activity: Activity, *, thinking: str = "show", verbose: bool = False, stats: bool = False
+    ) -> None:
         self.thinking = thinking
+        self.load_s = 0.0  # what loading the model took, for the statistics
+        self._stats = stats
+        self._spent: list[ev.Usage] = []  # for this answer
         self._activity = activity
         self._verbose = verbose
         # What a tool prints is not the answer, so sys.stdout is not where the answer goes.
@@ -68,12 +74,14 @@ class Screen:
             case ev.ToolEnd():
                 self._tool_end(event)
             case ev.RoundEnd():
+                self._spent.append(event.usage)
                 self._end_thought()
                 self._activity.stop()
 
     def watch(self, answer: Callable[[Callable[[ev.Event], None]], ev.Done]) -> ev.Done:
         """Show what ``answer`` does with the function it is given, and leave the screen in order whatever ends it."""
         done = ev.Done("failed")
+        self._spent.clear()
         try:
             done = answer(self.show)
         finally:
@@ -89,6 +97,9 @@ class Screen:
         self._running.clear()
         if done.message:
             say(style(done.message, "33"))
+        if self._stats:
+            for line in stats_lines(self._spent, self.load_s):
+                say(style(line, "2"))
 
     def _text(self, delta: str) -> None:
         if not self._for_person:

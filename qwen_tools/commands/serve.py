@@ -22,11 +22,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("the model")
     model.add_argument(
         "--model",
-        help="hub id, folder, .gguf file, embedded (the default where it is installed) or scripted:FILE",
+        help="hub id, folder, .gguf file, embedded (the default where it is installed), scripted:FILE, or "
+        "completions:URL[#MODEL] for a server of raw prompts",
     )
     model.add_argument("--family", help="how prompts are written; found from the model unless given")
     model.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
     model.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
+    model.add_argument(
+        "--quantize", choices=("int8", "int4"), help="weights in fewer bits: int8 on a CPU, int8 or int4 on CUDA"
+    )
     network = parser.add_argument_group("the network")
     network.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: this machine only)")
     network.add_argument("--port", type=_port, default=8000, help="the port (default 8000; 0 takes a free one)")
@@ -66,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     if key is None and not _is_local(args.host):
         raise UserError(f"--host {args.host} lets others in: set a key for them with --api-key or ${KEY_VARIABLE}")
     if args.model and args.model.startswith(("openai:", "anthropic:")):
-        raise UserError("serve is for a model on this machine; clients can ask that API themselves")
+        raise UserError("serve answers with raw prompts of its own; that chat API can be asked directly")
     try:
         import uvicorn
 
@@ -79,7 +83,9 @@ def run(args: argparse.Namespace) -> int:
     options = read_options(args.option)
     listening = listen(args.host, args.port)
     with contextlib.closing(listening):
-        engine = open_engine(args.model, family=args.family, device=args.device, dtype=args.dtype)
+        engine = open_engine(
+            args.model, family=args.family, device=args.device, dtype=args.dtype, quantize=args.quantize
+        )
         _warn(engine, args.template, options)
         serving = Serving(
             engine,

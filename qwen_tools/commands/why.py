@@ -9,13 +9,13 @@ from dataclasses import asdict
 from typing import Any
 
 from .. import report, tasks
-from ..builtin_tools import load as load_tools
 from ..engines import open_engine
 from ..engines.transformers import TransformersEngine
 from ..errors import UserError
 from ..families import read_options
 from ..messages import Message
 from ..profiles import profile, system_text
+from ..tool_sources import load as load_tools
 from ..tools import Toolbox
 from ..why import ask, begins, verdict, walk
 from .results import check_folder, columns, write_page

@@ -110,6 +110,7 @@ def open_engine(
     device: str = "auto",
     dtype: str = "auto",
     progress: Progress | None = None,
+    quantize: str | None = None,
 ) -> Engine:
     """The engine for what the user named: see ``models`` for the names; ``scripted:FILE``; ``completions:URL[#MODEL]``
     for a server of raw prompts; ``openai:URL#MODEL`` or ``anthropic:URL#MODEL`` for somebody's chat API. ``progress``
@@ -122,14 +123,15 @@ def open_engine(
 
         return ScriptedEngine.from_file(model.removeprefix("scripted:"), family or "qwen2.5")
 
-    if model and model.startswith("completions:"):
-        from .completions import connect
-
-        return connect(model.removeprefix("completions:"), family)
     if model and model.startswith(("openai:", "anthropic:")):
         from .api import ApiEngine
 
         return ApiEngine.open(model)
+
+    if model and model.startswith("completions:"):
+        from .completions import connect
+
+        return connect(model.removeprefix("completions:"), family)
 
     from .. import models
 
@@ -137,4 +139,4 @@ def open_engine(
     folder = models.prepare(source, progress)
     from .transformers import load
 
-    return load(folder, name=source.name, family=family, device=device, dtype=dtype)
+    return load(folder, name=source.name, family=family, device=device, dtype=dtype, quantize=quantize)

@@ -138,12 +138,18 @@ def _end_ids(model: Any, tokenizer: Any) -> set[int]:
 
 
 def load(
-    folder: Path, *, name: str, family: str | None = None, device: str = "auto", dtype: str = "auto"
+    folder: Path,
+    *,
+    name: str,
+    family: str | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    quantize: str | None = None,
 ) -> TransformersEngine:
-    """Load a model folder (or hub id) that transformers can read.
+    """Load a model folder that transformers can read.
 
-    ``device`` is ``auto``, ``cpu`` or ``cuda[:N]``; ``dtype`` is ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-    Raises UserError when the device or the family is not to be had.
+    ``device`` is ``auto``, ``cpu`` or ``cuda[:N]``; ``dtype`` is ``auto``, ``float32``, ``bfloat16`` or ``float16``;
+    ``quantize`` is None, ``int8`` or, on CUDA, ``int4``. Raises UserError when something of it is not to be had.
     """
     import torch
     import transformers
@@ -158,16 +164,53 @@ def load(
         chosen = getattr(torch, dtype)
     else:
         raise UserError(f"unknown dtype {dtype!r}: use auto, float32, bfloat16 or float16")
+    if quantize and dtype != "auto":
+        raise UserError("--quantize chooses the number format itself: leave --dtype out")
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        model: Any = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=chosen)
+        model = _model(folder, target, chosen, quantize)
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise UserError(f"cannot load {name}: {reason}", code=3) from error
-    model.to(device=target).eval()
     if family is None:
         family = detect(tokenizer.chat_template or "", tokenizer.get_added_vocab())
     return TransformersEngine(model, tokenizer, family, name)
+
+
+def _model(folder: Path, device: torch.device, dtype: torch.dtype, quantize: str | None) -> Any:
+    """The weights, ready on the device."""
+    import transformers
+
+    auto: Any = transformers.AutoModelForCausalLM
+    if device.type == "cpu" and quantize == "int8":
+        from .. import models
+        from . import int8
+
+        return int8.read(models.derived(folder, "int8", lambda part: int8.write(auto.from_pretrained(folder), part)))
+    if device.type == "cpu" and quantize:
+        raise UserError(f"on a CPU there is no --quantize {quantize}: int8 is as fast and answers better")
+    if quantize:
+        return auto.from_pretrained(
+            folder, dtype=dtype, device_map=str(device), **_bitsandbytes(quantize, dtype)
+        ).eval()
+    if device.type == "cuda":
+        # Straight to the device, with no copy in main memory.
+        return auto.from_pretrained(folder, dtype=dtype, device_map=str(device), attn_implementation="sdpa").eval()
+    return auto.from_pretrained(folder, dtype=dtype).eval()
+
+
+def _bitsandbytes(quantize: str, dtype: torch.dtype) -> dict[str, Any]:
+    """How transformers is told to quantise on CUDA."""
+    from importlib.util import find_spec
+
+    import transformers
+
+    if find_spec("bitsandbytes") is None:
+        raise UserError("--quantize on CUDA needs another package: pip install bitsandbytes", code=3)
+    config: Any = transformers.BitsAndBytesConfig
+    if quantize == "int8":
+        return {"quantization_config": config(load_in_8bit=True)}
+    return {"quantization_config": config(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype)}
 
 
 def _device(wanted: str) -> torch.device:

@@ -160,9 +160,14 @@ class RawPrompt:
 
     text: str
 
+    @property
+    def segments(self) -> list[Segment]:
+        """All of it is trusted: who sends a raw prompt writes its control tokens."""
+        return [Segment(self.text, "marker", True)]
+
     def ids(self, tokenizer: Any) -> list[int]:
-        """Its token ids; a control token in it is one."""
-        return encode([Segment(self.text, "marker", True)], tokenizer)
+        """Its token ids."""
+        return encode(self.segments, tokenizer)
 
 
 def continuation(serving: Serving, prompt: str, settings: Sampling, reins: Reins) -> Generator[Piece, None, None]:

@@ -61,6 +61,11 @@ class Repl:
                 say(style(f"{self._conversation.session_name} goes on behind {count} messages", "2"))
         return self._conversation
 
+    @property
+    def load_s(self) -> float:
+        """Seconds that loading the model took."""
+        return self._screen.load_s
+
     def run(self) -> int:
         """Talk until the person leaves; returns the exit code."""
         tools = _count(len(self.tools), "tool")

@@ -18,6 +18,7 @@ from ...messages import Message, as_dicts
 from ...models import EMBEDDED
 from ..render import ids_view, table_view, text_view
 from ..screen import THINKING
+from ..stats import stats_lines
 from ..terminal import LAYOUT, colours, columns, fitted, paragraph, say, style, two_columns, visible
 from .editor import edited
 from .setting import NAMES, changed, shown
@@ -146,13 +147,9 @@ def _raw(repl: Repl, argument: str) -> None:  # noqa: ARG001
 
 def _stats(repl: Repl, argument: str) -> None:  # noqa: ARG001
     spent = repl.conversation.usage
-    new, decode = sum(each.new_tokens for each in spent), sum(each.decode_s for each in spent)
-    read, cached = sum(each.prompt_tokens for each in spent), sum(each.cached_tokens for each in spent)
-    prefill = sum(each.prefill_s for each in spent)
-    rate = f", {new / decode:.1f} a second" if decode else ""
     say(f"{len(spent)} answers with {len(repl.conversation.messages)} messages in the conversation")
-    say(f"read       {read} tokens, {cached} of them from the cache, in {prefill:.1f} s")
-    say(f"generated  {new} tokens in {decode:.1f} s{rate}")
+    for line in stats_lines(spent, repl.load_s):
+        say(line)
 
 
 # ---- changing
