@@ -73,15 +73,15 @@ def test_memory_follows_the_small_form(embedded):
     code = """
 import gc, os, resource
 import torch, transformers, accelerate, safetensors
+from transformers.models.qwen2 import modeling_qwen2
 from qwen_tools import models
-from qwen_tools.engines.transformers import load
+from qwen_tools.engines import int8
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 folder = models.prepare(models.resolve("embedded-plain"))
-tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+kept = models.derived(folder, "int8", None)
 before = resident()
-engine = load(folder, name="embedded", device="cpu", quantize="int8")
-kept = next(models.cache_folder().glob("*-int8-*/rest.safetensors")).parent
+model = int8.read(kept)
 gc.collect()
 size = sum(path.stat().st_size for path in kept.glob("*.safetensors"))
 print((resident() - before) / size)
