@@ -201,3 +201,30 @@ def test_characters_of_several_tokens_come_whole(embedded):
     pieces = [text.add([number]) for number in ids]
     assert "".join(pieces) + text.rest() == "naïve 📝 天气 👩‍👩‍👧"
     assert "�" not in "".join(pieces)
+
+
+def test_loading_costs_little_more_than_from_pretrained(embedded):
+    import time
+
+    import transformers
+
+    from qwen_tools import models
+    from qwen_tools.engines.transformers import load
+
+    folder = models.prepare(models.resolve("embedded"))
+
+    def seconds(how) -> float:
+        started = time.process_time()
+        how()
+        return time.process_time() - started
+
+    def theirs():
+        transformers.AutoTokenizer.from_pretrained(folder)
+        transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=embedded._model.dtype)
+
+    def ours():
+        load(folder, name="embedded", device="cpu")
+
+    # In turns, so that whatever else the machine does falls on both.
+    times = [(seconds(ours), seconds(theirs)) for _ in range(5)]
+    assert min(mine for mine, _ in times) <= 1.3 * min(peer for _, peer in times)

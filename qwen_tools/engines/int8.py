@@ -7,13 +7,15 @@ in float32. Embeddings are int8 by row as well. See docs/engine.md for what that
 
 from __future__ import annotations
 
+import ctypes
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 
-_FILE = "int8.safetensors"
+_REST = "rest.safetensors"  # what is no linear layer and no embedding
 
 
 class Int8Linear(torch.nn.Module):
@@ -26,7 +28,7 @@ class Int8Linear(torch.nn.Module):
             # torch means to move quantised tensors to torchao, which has no kernel as fast as these on a CPU (2.13).
             warnings.simplefilter("ignore")
             whole = torch._make_per_channel_quantized_tensor(weight, scale.double(), zero, 0)
-        self._packed = torch.ops.quantized.linear_prepack(whole, bias)
+        self._packed = _pack(whole, bias)
         # Without VNNI the kernel's sums may overflow unless a bit of the inputs is given up.
         capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
         self._narrow = not (capabilities.get("avx512_vnni") or capabilities.get("avx_vnni"))
@@ -35,6 +37,18 @@ class Int8Linear(torch.nn.Module):
         """Shape (..., in) -> (..., out), float32."""
         result: torch.Tensor = torch.ops.quantized.linear_dynamic(x, self._packed, self._narrow)
         return result
+
+
+def _pack(weight: torch.Tensor, bias: torch.Tensor | None) -> Any:
+    """A kernel's own form of a quantised weight. fbgemm's, where it is (x86): oneDNN's keeps the original too."""
+    backend: Any = torch.backends.quantized
+    before = backend.engine
+    if "fbgemm" in backend.supported_engines:
+        backend.engine = "fbgemm"
+    try:
+        return torch.ops.quantized.linear_prepack(weight, bias)
+    finally:
+        backend.engine = before
 
 
 class Int8Embedding(torch.nn.Module):
@@ -53,51 +67,62 @@ class Int8Embedding(torch.nn.Module):
         return vectors
 
 
+def _trim() -> None:
+    """Give freed memory back to the system: glibc keeps what it thinks is of use, here as much again as the model."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
 def write(model: Any, folder: Path) -> None:
-    """Write a model's weights in int8 into ``folder``, with its configuration."""
+    """Write a model's weights in int8 into ``folder``, a file a layer, with its configuration."""
     from safetensors.torch import save_file
 
-    tensors: dict[str, torch.Tensor] = {}
     rounded = set()
     for name, module in model.named_modules():
         if isinstance(module, (torch.nn.Linear, torch.nn.Embedding)):
             weight = module.weight.detach().float()
             scale = (weight.abs().amax(1) / 127).clamp(min=1e-12)
-            tensors[f"{name}.weight"] = (weight / scale[:, None]).round().to(torch.int8)
-            tensors[f"{name}.scale"] = scale
-            rounded.add(f"{name}.weight")
-    # What is tied has one name among the parameters, and is rounded under both.
-    for name, parameter in model.named_parameters():
-        if name not in rounded:
-            tensors[name] = parameter.detach().float().contiguous()
-    save_file(tensors, folder / _FILE)
+            layer = {"weight": (weight / scale[:, None]).round().to(torch.int8), "scale": scale}
+            bias: Any = getattr(module, "bias", None)
+            if bias is not None:
+                layer["bias"] = bias.detach().float()
+            save_file(layer, folder / f"{name}.safetensors")
+            rounded |= {f"{name}.weight", f"{name}.bias"}
+    # What is tied has one name among the parameters, and was rounded under both.
+    rest = {name: each.detach().float() for name, each in model.named_parameters() if name not in rounded}
+    save_file(rest, folder / _REST)
     model.config.save_pretrained(folder)
     model.generation_config.save_pretrained(folder)
 
 
 def read(folder: Path) -> Any:
-    """The model that ``write`` wrote, read and packed layer by layer, so that memory follows the small form."""
+    """The model that ``write`` wrote. A layer is read, packed and let go before the next: the files are mapped
+    into memory while they are read.
+    """
     import accelerate  # type: ignore[import-untyped]
     import transformers
-    from safetensors import safe_open
+    from safetensors.torch import load_file
 
     auto: Any = transformers  # its annotations do not know these forms
     config = auto.AutoConfig.from_pretrained(folder)
     with accelerate.init_empty_weights(include_buffers=False):
         model = auto.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-    with safe_open(folder / _FILE, framework="pt") as file:
-        for name, module in list(model.named_modules()):
-            if isinstance(module, (torch.nn.Linear, torch.nn.Embedding)):
-                weight, scale = file.get_tensor(f"{name}.weight"), file.get_tensor(f"{name}.scale")
-                if isinstance(module, torch.nn.Embedding):
-                    new: torch.nn.Module = Int8Embedding(weight, scale)
-                else:
-                    bias = file.get_tensor(f"{name}.bias") if module.bias is not None else None
-                    new = Int8Linear(weight, scale, bias)
-                parent, _, own = name.rpartition(".")
-                setattr(model.get_submodule(parent), own, new)
-        for name, _ in list(model.named_parameters()):
-            parent, _, own = name.rpartition(".")
-            setattr(model.get_submodule(parent), own, torch.nn.Parameter(file.get_tensor(name), requires_grad=False))
+
+    def put(name: str, value: Any) -> None:
+        parent, _, own = name.rpartition(".")
+        setattr(model.get_submodule(parent), own, value)
+
+    layers = [each for each in model.named_modules() if isinstance(each[1], (torch.nn.Linear, torch.nn.Embedding))]
+    # The largest first: while one is packed it is there more than once, which is best done while little else is.
+    for name, module in sorted(layers, key=lambda each: -each[1].weight.numel()):
+        layer = load_file(folder / f"{name}.safetensors")
+        if isinstance(module, torch.nn.Embedding):
+            put(name, Int8Embedding(layer["weight"].clone(), layer["scale"].clone()))
+        else:
+            put(name, Int8Linear(layer["weight"], layer["scale"], layer.get("bias")))
+        del layer
+        _trim()
+    for name, value in load_file(folder / _REST).items():
+        put(name, torch.nn.Parameter(value.clone(), requires_grad=False))
     model.generation_config = auto.GenerationConfig.from_pretrained(folder)
     return model.eval()
