@@ -19,6 +19,7 @@ from qwen_tools.tools import Tool, Toolbox
 
 from . import sentences
 from .chains import CHAINS
+from .lookups import akin, lookup
 from .tools import TOOLS, Invented
 from .values import Value, joined
 
@@ -204,7 +205,11 @@ class Maker:
         """A tool; one of the group's when that is complete."""
         if self._frozen:
             return self.random.choice(list(self._offered.values())).invented
-        return self.random.choice(self._tools)
+        return self._new()
+
+    def _new(self) -> Invented:
+        """A tool of the tables, or, more often than not, one that nobody has seen."""
+        return lookup(self.random) if self.random.random() < 0.55 else self.random.choice(self._tools)
 
     # --- Kinds of conversations -------------------------------------------------------------------
 
@@ -407,13 +412,15 @@ class Maker:
         """No offered tool fits the question."""
         random = self.random
         if not self._frozen:
-            for invented in random.sample(self._tools, random.choice([1, 1, 1, 2, 3])):
-                self.offer(invented)
+            for _ in range(random.choice([1, 1, 1, 2, 3])):
+                self.offer(self._new())
             self._frozen = True
         offered = [each.invented for each in self._offered.values()]
         taken = frozenset[str]().union(*(each.topics for each in offered))
-        others = [each for each in self._tools if each not in offered and language in each.asks]
+        strangers = [lookup(random) for _ in range(len(self._tools) // 2)]
+        others = [each for each in [*self._tools, *strangers] if each not in offered and language in each.asks]
         near = [each for each in others if each.topics & taken and each.topics & taken <= _NEAR]
+        near += [each for each in strangers if language in each.asks and akin(each.topics, taken)]
         foreign = [each for each in others if not each.topics & taken]
         if taken & {"search", "code", "calculation"}:  # those can answer most things
             foreign = [each for each in foreign if each.topics & _DEEDS]
@@ -432,8 +439,8 @@ class Maker:
     def known(self, language: str) -> Conversation:
         """Small talk, knowledge or code, though tools are offered."""
         if not self._offered:
-            for invented in self.random.sample(self._tools, self.random.choice([1, 2, 3, 4, 6])):
-                self.offer(invented)
+            for _ in range(self.random.choice([1, 2, 3, 4, 6])):
+                self.offer(self._new())
         question, answer = self.random.choice(sentences.KNOWN[language])
         return Conversation("known", language, [_ask(question), _say(answer)])
 
@@ -508,8 +515,8 @@ class Maker:
             break
         conversations = [first]
         if not self._frozen:
-            for invented in random.sample(self._tools, random.choice([0, 0, 1, 1, 2, 2, 3, 4, 5])):
-                self.offer(invented)
+            for _ in range(random.choice([0, 0, 1, 1, 2, 2, 3, 4, 5])):
+                self.offer(self._new())
         self._frozen = True
         for _ in range(60):
             if len(conversations) == size:
@@ -540,7 +547,7 @@ class Maker:
         return Group(self._system(), [], conversations)
 
     def _language(self) -> str:
-        return self.random.choices(["en", "zh", "es", "fr", "de"], [70, 20, 4, 3, 3])[0]
+        return self.random.choices(["en", "zh", "es", "fr", "de"], [64, 21, 5, 5, 5])[0]
 
     def _system(self) -> str | None:
         return self.random.choice(sentences.SYSTEMS) if self.random.random() < 0.35 else None
@@ -556,9 +563,9 @@ _KINDS = {
     "misspelt": 3,
     "failure": 4,
     "repeated": 2,
-    "unsuitable": 24,
+    "unsuitable": 17,
     "known": 9,
-    "unclear": 4,
+    "unclear": 3,
     "longer": 7,
 }
 _FIRST = {**_KINDS, "chain": 40, "unclear": 4}

@@ -55,7 +55,7 @@ def main() -> None:
     learner = Learner(args.model, tokenizer, args.rank, device)
     family = detect(tokenizer.chat_template or "", tokenizer.get_added_vocab())
     validation = [packed(group, tokenizer, family) for group in islice(groups(10**6, validation=True), 12)]
-    best, log, tokens, began = -1.0, [], 0, time.monotonic()
+    best, log, tokens, began = math.inf, [], 0, time.monotonic()
     args.out.mkdir(parents=True, exist_ok=True)
     for step, group in enumerate(islice(groups(args.seed), args.steps)):
         batch = packed(group, tokenizer, family)
@@ -69,8 +69,8 @@ def main() -> None:
             right, lost = learner.judge(validation)
             log[-1].update(validation_right=right, validation_loss=lost)
             print(f"validation: {right:.1%} of the answers word for word, loss {lost:.3f}", flush=True)
-            if right >= best:
-                best = right
+            if lost <= best:
+                best = lost
                 learner.save(args.out / "adapter.safetensors", seed=args.seed, step=step + 1)
     (args.out / "log.json").write_text(json.dumps(log))
 
