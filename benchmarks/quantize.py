@@ -49,6 +49,14 @@ def bfloat16(folder: Path) -> Any:
     return _load(folder, "bfloat16")
 
 
+def ours_int8(folder: Path) -> Any:
+    """What ``--quantize int8`` does: int8 weights by row and activations, by fbgemm; kept on disk."""
+    from qwen_tools import models
+    from qwen_tools.engines import int8
+
+    return int8.read(models.derived(folder, "int8", lambda part: int8.write(bfloat16(folder), part)))
+
+
 def dynamic_int8(folder: Path) -> Any:
     """Torch's dynamic quantisation: int8 weights and activations (fbgemm or onednn)."""
     import torch
@@ -177,7 +185,7 @@ def openvino_int4(folder: Path) -> Any:
 WAYS: dict[str, Callable[[Path], Any]] = {
     way.__name__: way
     for way in (
-        float32, bfloat16, dynamic_int8, int8pack, int4pack,
+        float32, bfloat16, ours_int8, dynamic_int8, int8pack, int4pack,
         torchao_int8, torchao_int8_dynamic, torchao_int4, openvino_int8, openvino_int4,
     )
 }  # fmt: skip
