@@ -16,12 +16,12 @@ from api_server import Reply, serving
 
 from qwen_tools import Message, Tool, run, turn
 from qwen_tools import events as ev
-from qwen_tools.builtin_tools import load
 from qwen_tools.cli import main
 from qwen_tools.engines import Settings, api, open_engine
 from qwen_tools.errors import UserError
 from qwen_tools.messages import ToolCall
 from qwen_tools.parser import StreamParser
+from qwen_tools.tool_sources import load
 from qwen_tools.wire import anthropic, openai, sse
 from qwen_tools.wire.answer import message_of
 

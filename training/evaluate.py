@@ -20,7 +20,6 @@ from typing import Any
 
 from qwen_tools import adapter, evaluate
 from qwen_tools import events as ev
-from qwen_tools.builtin_tools import load as builtin
 from qwen_tools.engines import Engine, Settings
 from qwen_tools.engines.transformers import TransformersEngine
 from qwen_tools.families import detect
@@ -29,6 +28,7 @@ from qwen_tools.loop import run, turn
 from qwen_tools.messages import Message, ToolCall
 from qwen_tools.parser import parse
 from qwen_tools.salvage import wrong_opening
+from qwen_tools.tool_sources import load as builtin
 from qwen_tools.tools import Toolbox
 
 from . import heldout, mainjob
