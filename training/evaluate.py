@@ -23,7 +23,8 @@ from qwen_tools import events as ev
 from qwen_tools.engines import Engine, Settings
 from qwen_tools.engines.transformers import TransformersEngine
 from qwen_tools.families import detect
-from qwen_tools.guide import Grammars, Guide
+from qwen_tools.guide import Guide
+from qwen_tools.guide.constraint import Grammars
 from qwen_tools.loop import run, turn
 from qwen_tools.messages import Message, ToolCall
 from qwen_tools.parser import parse
