@@ -21,22 +21,21 @@ def merge(model: Any, file: Path, sha256: str | None = None) -> None:
     Raises UserError when the file is not the expected one, cannot be read, or was made for another model.
     """
     import safetensors
-    import torch
 
     try:
         if sha256 is not None and hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
             raise UserError(f"the adapter {file} is damaged: install qwen-tools again", code=3)
-        with safetensors.safe_open(file, framework="pt") as tensors, torch.no_grad():
+        with safetensors.safe_open(file, framework="pt") as tensors:
             metadata = tensors.metadata()
             scale, tokens = float(metadata["scale"]), json.loads(metadata["tokens"])
             for name in sorted(tensors.keys()):
                 target, _, part = name.rpartition(".")
                 if part == "A":
                     change = tensors.get_tensor(f"{target}.B").float() @ tensors.get_tensor(name).float()
-                    weight = model.get_parameter(target)
+                    weight = model.get_parameter(target).data
                     weight += (scale * change).to(weight.device)
                 elif part == "rows":
-                    model.get_parameter(target)[tokens] = tensors.get_tensor(name).to(model.dtype)
+                    model.get_parameter(target).data[tokens] = tensors.get_tensor(name).to(model.dtype)
     except (OSError, safetensors.SafetensorError, KeyError, ValueError) as error:
         raise UserError(f"cannot read the adapter {file}: {error}", code=3) from error
     except (AttributeError, RuntimeError, IndexError) as error:

@@ -91,7 +91,8 @@ def sampled(engine, question, count: int) -> dict[str, int]:
     for start in range(0, count, 50):
         rows = min(50, count - start)
         out = model(input_ids=torch.tensor([question.ids]), use_cache=True, logits_to_keep=1)
-        cache = out.cache if "cache" in out else out.past_key_values
+        name = "cache" if "cache" in out else "past_key_values"
+        cache = out[name]
         cache.batch_repeat_interleave(rows)
         logits = out.logits[:, -1].expand(rows, -1)
         drawn: list[list[int]] = [[] for _ in range(rows)]
@@ -102,7 +103,7 @@ def sampled(engine, question, count: int) -> dict[str, int]:
                     row.append(token)
                 if all(row[0] != question.opener[0] for row in drawn):
                     break
-                given = {engine._cache_argument: cache}
+                given = {name: cache}
                 logits = model(input_ids=tokens, use_cache=True, **given).logits[:, -1]
         for row in drawn:
             tool = next((name for name, stem in stems.items() if row[: len(stem)] == stem), None)

@@ -48,9 +48,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     model.add_argument(
         "--quantize", choices=("int8", "int4"), help="weights in fewer bits: int8 on a CPU, int8 or int4 on CUDA"
     )
-    model.add_argument(
-        "--quantize", choices=("int8", "int4"), help="weights in fewer bits: int8 on a CPU, int8 or int4 on CUDA"
-    )
     asking = parser.add_argument_group("the conversation")
     asking.add_argument("--system", help="the system text, instead of the model's usual one")
     asking.add_argument(
