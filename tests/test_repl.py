@@ -137,7 +137,7 @@ def test_ctrl_c_stops_an_answer_which_is_kept_and_can_be_continued(home):
     terminal.ask("Go").wait("Before word").press("ctrl-c").wait("interrupted").ready()
     cut = load(sessions(home)[0])[-1]
     assert cut.finish == "interrupted"
-    assert cut.content.startswith("Before word word")
+    assert cut.content.startswith("Before word")
     assert len(cut.content) < len(LONG)
     terminal.ask("/continue").wait("and the end.").ready()
     whole = load(sessions(home)[0])[-1]
