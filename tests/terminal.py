@@ -132,8 +132,13 @@ class Terminal:
         return self
 
     def close(self) -> None:
-        """The window is closed: the program gets SIGHUP, and there is nobody to write to."""
-        self._child.close(force=False)
+        """The window is closed: the program gets SIGHUP, and there is nobody to write to. Waits for its end."""
+        self._child.ptyproc.fileobj.close()
+        self._child.ptyproc.closed = self._child.closed = True  # what pexpect would close again
+        deadline = time.monotonic() + self._patience
+        while self._child.isalive():
+            assert time.monotonic() < deadline, "the program did not end"
+            time.sleep(0.05)
 
     def code(self) -> int:
         """Wait for the end; the exit code, negative for a signal."""

@@ -11,9 +11,13 @@ from family_tokenizers import tokenizer
 
 from qwen_tools import evaluate
 from qwen_tools.adapter import merge
+from qwen_tools.engines import Settings
 from qwen_tools.errors import UserError
+from qwen_tools.messages import Message
+from qwen_tools.prompt import Prompt
 from qwen_tools.validate import check_schema, problem
 from training import heldout, mainjob
+from training.batches import BatchEngine
 from training.conversations import VALIDATION, groups
 from training.evaluate import contains
 from training.tools import TOOLS
@@ -115,7 +119,12 @@ class TestNothingIsJudgedThatWasTrained:
 
     def test_heldout(self, seen):
         trained = set().union(*(runs(each, 5, 7) for each in questions(seen)))
-        for _, question, _, _ in heldout.QUESTIONS:
+        asked = [
+            *(question for _, question, _, _ in heldout.QUESTIONS),
+            *(question for question, *_ in heldout.FAULTS),
+            *(question for question, *_ in heldout.FOLLOW_UPS),
+        ]
+        for question in asked:
             assert not runs(question, 5, 7) & trained, question
         ours = {name for tool in TOOLS for name in tool.names}
         slots = {tuple(sorted(names)) for tool in TOOLS for names, _, _ in tool.slots.values()}
@@ -242,10 +251,31 @@ class TestLearning:
         import torch
         from transformers import AutoModelForCausalLM
 
-        weight = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).model.embed_tokens.weight
+        weight = AutoModelForCausalLM.from_pretrained(folder, dtype=learner.dtype).model.embed_tokens.weight
         ids = learner.codec.convert_tokens_to_ids(["<", "tool", "_call", ">"])
         assert torch.allclose(learner.rows[0], weight[ids].float().mean(0))
         assert not torch.allclose(learner.rows[0], learner.rows[1])
+
+    def test_answers_in_batches_are_those_of_one_prompt_at_a_time(self, learner, folder):
+        """Whatever prompts have in common, however long they are, and whenever each of them ends."""
+        import torch
+        from transformers import AutoModelForCausalLM
+
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        engine = BatchEngine(model, learner.codec, "qwen2.5", size=4)
+        asked = ["Hi", "Hi", "How high is the tower?", "你好", "x " * 40, "What is 2 + 2?"]
+
+        def answer(question):
+            prompt = Prompt((), "qwen2.5")
+            prompt.append([Message("user", question)])
+            (piece,) = engine.generate(prompt, Settings(max_new_tokens=8, do_sample=False))
+            return prompt.ids(learner.codec), list(piece.ids)
+
+        for prompt, found in engine.map(answer, asked):
+            wanted = model.generate(
+                torch.tensor([prompt]), max_new_tokens=8, do_sample=False, eos_token_id=[*engine._ends]
+            )[0, len(prompt) :].tolist()
+            assert found == [token for token in wanted if token not in engine._ends]
 
     def test_an_adapter_for_another_model_or_a_damaged_one_is_refused(self, learner, tmp_path):
         import torch

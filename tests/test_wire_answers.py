@@ -9,13 +9,14 @@ import pytest
 from anthropic.lib.streaming._messages import accumulate_event
 from anthropic.types import Message as AnthropicMessage
 from anthropic.types import RawMessageStreamEvent
+from conversations import texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
-from wire_bodies import json_values, values, wire_names
+from wire_bodies import json_values, values_of, wire_names
 
 from qwen_tools import events as ev
 from qwen_tools.events import Usage
@@ -146,7 +147,7 @@ def test_a_stream_is_the_whole_answer_to_the_vendors_libraries(answer, size):
 @given(
     parts=st.lists(
         st.sampled_from(["Hello", "é 计算 ", "\n\n", "{", "<b>"])
-        | st.tuples(wire_names, st.dictionaries(st.sampled_from("ab"), values, max_size=2)),
+        | st.tuples(wire_names, st.dictionaries(st.sampled_from("ab"), values_of(texts), max_size=2)),
         max_size=6,
     ),
     size=st.integers(1, 9),

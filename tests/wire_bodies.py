@@ -1,6 +1,7 @@
 """Hypothesis strategies for the bodies of requests, as clients of three APIs send them."""
 
 import json
+from functools import cache
 
 from conversations import harmless_texts, names, scalars, texts
 from hypothesis import strategies as st
@@ -8,12 +9,6 @@ from hypothesis import strategies as st
 words = texts.filter(bool)
 wire_names = st.sampled_from(["f", "get_weather", "add-2", "Search_3"])
 ids = st.integers(0, 10**6).map(lambda number: f"call_{number}")
-values = st.recursive(
-    scalars | texts,
-    lambda leaf: st.lists(leaf, max_size=3) | st.dictionaries(st.sampled_from("abc"), leaf, max_size=3),
-    max_leaves=5,
-).filter(lambda value: _encodes(value))
-arguments = st.dictionaries(st.sampled_from(["a", "b", "ü"]), values, max_size=3)
 schemas = st.fixed_dictionaries(
     {"type": st.just("object"), "properties": st.dictionaries(names, st.just({"type": "string"}), max_size=2)},
     optional={"required": st.lists(names, max_size=1), "additionalProperties": st.just(False)},
@@ -40,11 +35,26 @@ def spelled(value):
     )
 
 
+@cache
+def values_of(text):
+    """Values of arguments, with such texts among them."""
+    return st.recursive(
+        scalars | text,
+        lambda leaf: st.lists(leaf, max_size=3) | st.dictionaries(st.sampled_from("abc"), leaf, max_size=3),
+        max_leaves=5,
+    ).filter(_encodes)
+
+
+@cache
+def arguments(text):
+    return st.dictionaries(st.sampled_from(["a", "b", "ü"]), values_of(text), max_size=3)
+
+
 @st.composite
-def _calls(draw):
+def _calls(draw, text):
     """Names, arguments and distinct ids of the calls of one turn."""
     given = draw(st.lists(ids, max_size=3, unique=True))
-    return [(each, draw(wire_names), draw(arguments)) for each in given]
+    return [(each, draw(wire_names), draw(arguments(text))) for each in given]
 
 
 @st.composite
@@ -60,7 +70,7 @@ def openai_messages(draw, text=texts, parts=True):
         if draw(st.integers(0, 5)) == 0:
             messages[-1]["name"] = "ann"
         for _ in range(draw(st.integers(0, 2))):
-            calls = draw(_calls())
+            calls = draw(_calls(text))
             said = draw(text)
             message = {"role": "assistant", "content": said or (None if calls else "")}
             if draw(st.integers(0, 3)) == 0:
@@ -131,7 +141,7 @@ def anthropic_bodies(draw, text=texts):
             said.insert(0, {"type": "thinking", "thinking": draw(text), "signature": "c2ln"})
         if draw(st.integers(0, 5)) == 0:
             said.insert(0, {"type": "redacted_thinking", "data": "b3BhcXVl"})
-        calls = draw(_calls())
+        calls = draw(_calls(text))
         for each, name, value in calls:
             said.insert(draw(st.integers(0, len(said))), {"type": "tool_use", "id": each, "name": name, "input": value})
         messages.append({"role": "assistant", "content": said or draw(words)})
@@ -185,7 +195,7 @@ def responses_bodies(draw, text=texts):
                 items.append(
                     {"type": "reasoning", "id": f"rs_{number}{turn}", "summary": summary, "encrypted_content": "eA=="}
                 )
-            calls = draw(_calls())
+            calls = draw(_calls(text))
             said = {"type": "output_text", "text": draw(text), "annotations": []}
             if not calls or draw(st.booleans()):
                 items.append({"type": "message", "role": "assistant", "id": f"msg_{number}{turn}", "content": [said]})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from itertools import takewhile
 from typing import Any, TypeVar
 
 from qwen_tools.engines import Piece, Settings
@@ -30,7 +31,8 @@ class BatchEngine:
         self._waiting: list[tuple[list[int], int, Future[tuple[list[int], str]]]] = []
         self._running = 0
         ends = model.generation_config.eos_token_id
-        self._ends = set(ends if isinstance(ends, list) else [ends]) | {tokenizer.convert_tokens_to_ids("<|im_end|>")}
+        ends = ends if isinstance(ends, list) else [] if ends is None else [ends]
+        self._ends = {*ends, tokenizer.convert_tokens_to_ids("<|im_end|>")}
 
     def generate(
         self, prompt: Any, settings: Settings, *, begun: Sequence[int] = (), guide: Any = None
@@ -79,18 +81,30 @@ class BatchEngine:
                 future.set_result(answer)
 
     def _answers(self, prompts: list[list[int]], limit: int) -> list[tuple[list[int], str]]:
-        """Greedy answers and how they ended. Prompts are padded on the left; who is ready leaves the batch."""
+        """Greedy answers and how they ended. What all prompts begin with is computed once; the rest is padded on the
+        left; who is ready leaves the batch.
+        """
         import torch
         from transformers import DynamicCache
 
+        cache = DynamicCache()
+        # At least one token of each prompt is left, whose logits begin the answer.
+        columns = zip(*(prompt[:-1] for prompt in prompts), strict=False)
+        shared = len(list(takewhile(lambda column: len(set(column)) == 1, columns)))
+        if shared:
+            with torch.inference_mode():
+                first = torch.tensor([prompts[0][:shared]])
+                self.model(input_ids=first, past_key_values=cache, use_cache=True, logits_to_keep=1)
+            cache.batch_repeat_interleave(len(prompts))
         width = max(map(len, prompts))
-        ids = torch.tensor([[0] * (width - len(prompt)) + prompt for prompt in prompts])
-        mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
-        positions = (mask.cumsum(-1) - 1).clamp(min=0)
+        ids = torch.tensor([[0] * (width - len(prompt)) + prompt[shared:] for prompt in prompts])
+        mask = torch.tensor(
+            [[1] * shared + [0] * (width - len(prompt)) + [1] * (len(prompt) - shared) for prompt in prompts]
+        )
+        positions = (mask.cumsum(-1) - 1).clamp(min=0)[:, shared:]
         answers: list[list[int]] = [[] for _ in prompts]
         finish = ["length"] * len(prompts)
         rows = list(range(len(prompts)))
-        cache = DynamicCache()
         with torch.inference_mode():
             for _ in range(limit):
                 logits = self.model(

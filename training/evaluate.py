@@ -21,7 +21,7 @@ from typing import Any
 from qwen_tools import adapter, evaluate
 from qwen_tools import events as ev
 from qwen_tools.engines import Engine, Settings
-from qwen_tools.engines.transformers import TransformersEngine
+from qwen_tools.engines.transformers import TransformersEngine, native_dtype
 from qwen_tools.families import detect
 from qwen_tools.guide import Guide
 from qwen_tools.guide.constraint import Grammars
@@ -77,6 +77,7 @@ def main() -> None:
     model: Any = AutoModelForCausalLM.from_pretrained(args.model, dtype=torch.bfloat16).eval()
     if args.adapter:
         adapter.merge(model, args.adapter)
+    model.to(native_dtype("cpu"))  # merged in the format in which it is kept, as conversion does
     family = detect(tokenizer.chat_template or "", tokenizer.get_added_vocab())
     exam = Exam(model, tokenizer, family, args.limit, args.guide == "both")
     for part in args.parts.split(","):

@@ -250,13 +250,13 @@ FAULTS = [
 FOLLOW_UPS = [
     ("What is 17 * 23?", "391", True),
     ("And the square root of 1369?", "37", True),
-    ("Who wrote Hamlet?", "Shakespeare", False),
-    ("What is the capital of France?", "Paris", False),
+    ("Whose painting is The Starry Night?", "Gogh", False),
+    ("Which city is Sweden's capital?", "Stockholm", False),
     ("What time is it?", "{clock}", True),
-    ("Thanks! What does CPU stand for?", "rocessing", False),
+    ("Thanks! What does RAM stand for?", "andom", False),
     ("How far is Paris from Berlin?", "871", True),
     ("Add 12.5 and 7.25.", "19.75", True),
-    ("Write a Python function that doubles a number.", "def ", False),
+    ("I also need Python code: a function, please, that doubles its argument.", "def ", False),
     ("What is 1000 - 357?", "643", True),
 ]
 

@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qwen_tools.engines.transformers import native_dtype
 from qwen_tools.families import detect
 from qwen_tools.messages import Message
 from qwen_tools.prompt import Prompt
@@ -136,14 +137,15 @@ def _learnt(conversation: Any, ids: list[int], turns: list[int], tokenizer: Any)
 
 
 class Learner:
-    """The model in bfloat16 with its LoRA matrices and the rows of the tags, which alone are trained."""
+    """The model in the device's own format with its LoRA matrices and the rows of the tags, which alone are trained."""
 
     def __init__(self, folder: Path, tokenizer: Any, rank: int, device: str) -> None:
         import torch
         from peft import LoraConfig, get_peft_model
         from transformers import AutoModelForCausalLM
 
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).to(device)
+        self.dtype = native_dtype(device)
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=self.dtype).to(device)
         self.device, self.rank, self.scale = device, rank, 2.0
         self.tags = tokenizer.convert_tokens_to_ids(list(TAGS))
         embedding, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
@@ -210,7 +212,7 @@ class Learner:
         embedded = torch.nn.functional.embedding(ids, self.model.get_input_embeddings().weight)
         for row, tag in enumerate(self.tags):
             embedded = torch.where((ids == tag)[:, None], self.rows[row].to(embedded.dtype), embedded)
-        with torch.autocast(self.device, torch.bfloat16):
+        with torch.autocast(self.device, torch.bfloat16, enabled=self.dtype == torch.bfloat16):
             hidden = self.body(
                 inputs_embeds=embedded[None],
                 attention_mask=visible[None, None],

@@ -207,14 +207,20 @@ class Conversation:
 
     @contextlib.contextmanager
     def _until_closed(self) -> Iterator[None]:
-        """A terminal that closes, or a polite kill, ends the answer as Ctrl-C does, so that it is kept."""
+        """A terminal that closes, or a polite kill, ends the answer as Ctrl-C does, so that it is kept.
+
+        Both often come twice, or with a Ctrl-C behind: only the first counts, the rest would stop the keeping.
+        """
 
         def close(number: int, frame: Any) -> None:  # noqa: ARG001 - the shape of a signal handler
+            for name in before:
+                signal.signal(getattr(signal, name), signal.SIG_IGN)
             self.closed = True
             raise KeyboardInterrupt
 
         names = [name for name in ("SIGHUP", "SIGTERM") if hasattr(signal, name)]
         before = {name: signal.signal(getattr(signal, name), close) for name in names}
+        before["SIGINT"] = signal.getsignal(signal.SIGINT)
         try:
             yield
         finally:

@@ -159,7 +159,7 @@ def load(
     log.disable_progress_bar()
     target = _device(device)
     if dtype == "auto":
-        chosen = torch.bfloat16 if target.type == "cuda" or _cpu_has_bfloat16() else torch.float32
+        chosen = native_dtype(target.type)
     elif isinstance(getattr(torch, dtype, None), torch.dtype):
         chosen = getattr(torch, dtype)
     else:
@@ -227,9 +227,12 @@ def _device(wanted: str) -> torch.device:
     return device
 
 
-def _cpu_has_bfloat16() -> bool:
-    """Whether the CPU multiplies bfloat16 itself; without that it is slower than float32."""
+def native_dtype(device: str) -> torch.dtype:
+    """The number format in which a device (``cpu`` or ``cuda``) computes fast: bfloat16, or float32 on a CPU that does
+    not multiply bfloat16 itself.
+    """
     import torch
 
     capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
-    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+    fast = device == "cuda" or capabilities.get("avx512_bf16") or capabilities.get("amx_bf16")
+    return torch.bfloat16 if fast else torch.float32
