@@ -22,6 +22,7 @@ from qwen_tools import adapter, evaluate
 from qwen_tools import events as ev
 from qwen_tools.engines import Engine, Settings
 from qwen_tools.engines.transformers import TransformersEngine, native_dtype
+from qwen_tools.errors import UserError
 from qwen_tools.families import detect
 from qwen_tools.guide import Guide
 from qwen_tools.guide.constraint import Grammars
@@ -260,7 +261,7 @@ class Exam:
         end = self.tokenizer.convert_tokens_to_ids("<|im_end|>")
         try:
             self._grammars.constraint(Guide(tuple(toolbox), parallel=True)).consume([*ids[ids.index(opener) :], end])
-        except RuntimeError:
+        except UserError:
             return False
         return True
 

@@ -1,6 +1,6 @@
 """Teach a model the tags: LoRA on all projections, together with the rows of the two tags in embedding and head.
 
-    python -m training.train MODEL OUT [--seed 0] [--steps 300] [--rank 8] [--device auto]
+    python -m training.train MODEL OUT [--seed 0] [--steps 200] [--rank 8] [--device auto]
 
 MODEL is a folder of a Qwen2.5 or Qwen3 model (``python -m qwen_tools models`` shows where converted ones are). OUT
 becomes a folder with ``adapter.safetensors``: what ``qwen_tools.adapter`` merges into the weights. A step is one group:
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--rank", type=int, default=8)
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     args = parser.parse_args()
