@@ -269,12 +269,16 @@ def test_commands_that_look(home):
     terminal.ask("/set").wait("max_new_tokens       1024").ready()
     terminal.ask("/model").wait("(qwen2.5)").ready()
     terminal.ask("/help").wait("/exit").wait("Ctrl-D leaves.").ready()
+    terminal.ask("/help load").wait("/load NAME|FILE: go on").ready()
     terminal.ask("/exit")
     assert terminal.code() == 0
 
 
 MISTAKES = {
     "/pormpt": "did you mean /prompt?",
+    "/no-think": "did you mean /no_think?",
+    "/undo 3": "usage: /undo",
+    "/help pormpt": "did you mean /prompt?",
     "/xyzzy": "/help lists the commands",
     "/tools on nothing": "no tool 'nothing'",
     "/tools turn": "usage: /tools",
