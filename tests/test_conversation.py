@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
+import random
+import signal
+import threading
 
 import pytest
 
@@ -65,6 +69,35 @@ def test_an_answer_stopped_anywhere_leaves_a_conversation_that_goes_on(tmp_path,
         assert roles(conversation.messages).count("tool") == calls
         as_messages(conversation.messages)
         assert conversation.ask("Go on.", lambda event: None).reason == "stop"
+
+
+def test_what_was_said_is_kept_however_often_and_whenever_an_answer_is_stopped(tmp_path, begin):
+    over = threading.Event()
+    main = threading.main_thread().ident
+
+    def press() -> None:
+        while not over.wait(random.uniform(0, 0.002)):
+            signal.pthread_kill(main, signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, lambda number, frame: None)
+    try:
+        for number in range(60):
+            conversation = begin(["word " * 100_000], name=f"talk{number}")
+            conversation.asking.settings = Settings(max_new_tokens=1_000_000)
+            over.clear()
+            presses = threading.Thread(target=press)
+            count = itertools.count()
+            done = conversation.ask("Go.", lambda event, n=count, start=presses.start: next(n) == 5 and start())
+            over.set()
+            presses.join()
+            assert done.reason == "interrupted"
+            question, answer = load(tmp_path / f"talk{number}.jsonl")
+            assert [question, answer] == conversation.messages
+            assert answer.finish == "interrupted"
+            assert answer.content.startswith("word ")
+    finally:
+        over.set()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_reader_that_went_away_is_told_to_the_caller_and_what_was_said_is_kept(tmp_path, begin):

@@ -15,7 +15,9 @@ from terminal import Terminal
 from qwen_tools.session import load
 
 ADD = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
-LONG = "word " * 100_000  # takes the terminal longer to show than a person to press Ctrl-C
+# More than a terminal takes in before somebody reads it: such an answer cannot end before Ctrl-C is pressed.
+LONG = "word " * 100_000
+ALL_OF_IT = ("--max-new-tokens", "1000000")
 
 
 def call(name: str, **arguments) -> str:
@@ -133,7 +135,7 @@ def test_the_history_is_kept_across_sessions_and_private(home):
 
 
 def test_ctrl_c_stops_an_answer_which_is_kept_and_can_be_continued(home):
-    terminal = start(home, ["Before " + LONG, "and the end.", "Next."])
+    terminal = start(home, ["Before " + LONG, "and the end.", "Next."], *ALL_OF_IT)
     terminal.ask("Go").wait("Before word").press("ctrl-c").wait("interrupted").ready()
     cut = load(sessions(home)[0])[-1]
     assert cut.finish == "interrupted"
@@ -151,7 +153,7 @@ def test_ctrl_c_stops_an_answer_which_is_kept_and_can_be_continued(home):
 
 
 def test_a_second_ctrl_c_leaves_after_an_answer_was_stopped(home):
-    terminal = start(home, [LONG])
+    terminal = start(home, [LONG], *ALL_OF_IT)
     terminal.ask("Go").wait("word").press("ctrl-c").wait("interrupted").ready().press("ctrl-c")
     assert terminal.code() == 130
 
@@ -267,12 +269,16 @@ def test_commands_that_look(home):
     terminal.ask("/set").wait("max_new_tokens       1024").ready()
     terminal.ask("/model").wait("(qwen2.5)").ready()
     terminal.ask("/help").wait("/exit").wait("Ctrl-D leaves.").ready()
+    terminal.ask("/help load").wait("/load NAME|FILE: go on").ready()
     terminal.ask("/exit")
     assert terminal.code() == 0
 
 
 MISTAKES = {
     "/pormpt": "did you mean /prompt?",
+    "/no-think": "did you mean /no_think?",
+    "/undo 3": "usage: /undo",
+    "/help pormpt": "did you mean /prompt?",
     "/xyzzy": "/help lists the commands",
     "/tools on nothing": "no tool 'nothing'",
     "/tools turn": "usage: /tools",
@@ -410,7 +416,7 @@ def test_an_answer_cannot_steer_the_terminal(home):
 
 
 def test_what_was_said_is_kept_when_the_terminal_closes(home):
-    terminal = start(home, ["Before " + LONG])
+    terminal = start(home, ["Before " + LONG], *ALL_OF_IT)
     terminal.ask("Go").wait("Before word").close()
     question, answer = load(sessions(home)[0])
     assert question.content == "Go"

@@ -6,9 +6,7 @@ closes, an error), the messages stay well-formed and what was said is kept.
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +24,7 @@ from ..prompt import Prompt
 from ..session import Session, load
 from ..template import TemplatePrompt
 from ..tools import Tool, Toolbox
+from .stop import Stop
 
 _SAMPLING = ("do_sample", "temperature", "top_p", "top_k", "min_p")
 
@@ -119,12 +118,13 @@ class Conversation:
         before = list(self.messages)
         self.failed = None
         lost = None
+        stop = Stop(careful=(__name__, run_loop.__module__))
         known = profile(self.engine.name)
         settings = self.asking.settings
         if all(getattr(settings, name, None) is None for name in _SAMPLING):
             settings = replace(settings, do_sample=known.do_sample)
         try:
-            with self._until_closed():
+            with stop.listening():
                 self._add(new)
                 events = run_loop(
                     self.engine,
@@ -141,7 +141,7 @@ class Conversation:
                     template=self.asking.template,
                     approve=self._approve,
                 )
-                done, lost = self._follow(events, show)
+                done, lost = self._follow(events, show, stop)
         except Exception as error:
             self._replace(before)
             for question in new:
@@ -153,38 +153,41 @@ class Conversation:
             raise lost
         if lost and lost.errno != errno.EIO:  # which is what a terminal that is gone gives
             raise UserError(f"the answer cannot be written: {lost.strerror}", code=1)
-        self.closed = self.closed or lost is not None
+        self.closed = stop.closed or lost is not None
         return done
 
-    def _follow(self, events: Iterator[ev.Event], show: Callable[[ev.Event], None]) -> tuple[ev.Done, OSError | None]:
-        """Take in and show every event. A Ctrl-C while showing is handed to the loop, which ends the answer in
-        good order; so is a terminal or a pipe that can no longer be written to, which is returned.
+    def _follow(
+        self, events: Iterator[ev.Event], show: Callable[[ev.Event], None], stop: Stop
+    ) -> tuple[ev.Done, OSError | None]:
+        """Take in and show every event. A stop is handed to the loop, which ends the answer in good order; so is a
+        terminal or a pipe that can no longer be written to, which is returned.
         """
         generator: Any = events
-        stop = False
         lost: OSError | None = None
         done = ev.Done("interrupted", "interrupted")
+        event = None
         try:
-            while True:
+            while not isinstance(event, ev.Done):
+                stop.holding = False
+                event = generator.throw(KeyboardInterrupt()) if stop.take() else next(generator)
+                stop.holding = True
+                self._take(event)
+                stop.holding = False
                 try:
-                    event = generator.throw(KeyboardInterrupt()) if stop else next(generator)
-                except StopIteration:
-                    break
-                stop = False
-                try:
-                    if isinstance(event, ev.Done):
-                        done = event
-                    self._take(event)
                     if not lost:
                         show(event)
                 except KeyboardInterrupt:
-                    stop = not isinstance(event, ev.Done)
+                    stop.note()
                 except OSError as error:
                     lost = error
-                    stop = not isinstance(event, ev.Done)
+                    stop.note()
+            done = event
         except KeyboardInterrupt:
             # It came between two steps.
+            stop.holding = True
             self._complete()
+        finally:
+            stop.holding = True
         return done, lost
 
     def _take(self, event: ev.Event) -> None:
@@ -204,28 +207,6 @@ class Conversation:
         self._add(
             [Message("tool", interrupted(call.name).content, call_id=call.id, name=call.name) for call in missing]
         )
-
-    @contextlib.contextmanager
-    def _until_closed(self) -> Iterator[None]:
-        """A terminal that closes, or a polite kill, ends the answer as Ctrl-C does, so that it is kept.
-
-        Both often come twice, or with a Ctrl-C behind: only the first counts, the rest would stop the keeping.
-        """
-
-        def close(number: int, frame: Any) -> None:  # noqa: ARG001 - the shape of a signal handler
-            for name in before:
-                signal.signal(getattr(signal, name), signal.SIG_IGN)
-            self.closed = True
-            raise KeyboardInterrupt
-
-        names = [name for name in ("SIGHUP", "SIGTERM") if hasattr(signal, name)]
-        before = {name: signal.signal(getattr(signal, name), close) for name in names}
-        before["SIGINT"] = signal.getsignal(signal.SIGINT)
-        try:
-            yield
-        finally:
-            for name, handler in before.items():
-                signal.signal(getattr(signal, name), handler)
 
     # ---- changing it
 

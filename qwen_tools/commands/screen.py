@@ -14,7 +14,7 @@ from ..messages import ToolCall
 from .activity import Activity
 from .markdown import Markdown
 from .stats import stats_lines
-from .terminal import LAYOUT, colours, say, shortened, style, visible
+from .terminal import LAYOUT, colours, paragraph, say, shortened, style, visible
 
 # How thoughts are shown: dim, as one line that says how long they took, or not at all.
 THINKING = ("show", "hide", "off")
@@ -137,7 +137,7 @@ class Screen:
         self._answered = self._side_by_side = False
         if event.dropped and not self._told_dropped:
             self._told_dropped = True
-            say("the thoughts of earlier turns are left out of the prompt, as this family's rule is")
+            say(paragraph("the thoughts of earlier turns are left out of the prompt, as this family's rule is"))
         if self._verbose:
             self._aside(f"── prompt of round {event.round} ──")
             say(visible(event.prompt, keep="\n\t") if sys.stderr.isatty() else event.prompt)

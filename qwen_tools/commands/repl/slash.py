@@ -44,19 +44,27 @@ class Command:
 
 def is_command(line: str) -> bool:
     """Whether a line is a command: /word. A path is none, and nothing is that begins with a space."""
-    return re.match(r"/\w*(\s|$)", line) is not None
+    return re.match(r"/[\w-]*(\s|$)", line) is not None
 
 
 def run(repl: Repl, line: str) -> None:
     """Run a command. Raises UserError for one that there is not, with the closest that there is."""
-    name, _, argument = line.partition(" ")
-    command = COMMANDS.get(name.strip())
+    name, *rest = line.split(None, 1)
+    argument = rest[0] if rest else ""
+    command = _named(name)
+    if argument and command.usage == name:
+        raise UserError(f"usage: {name}, and nothing behind it")
+    command.run(repl, argument.strip())
+
+
+def _named(name: str) -> Command:
+    command = COMMANDS.get(name)
     if command is None:
         close = difflib.get_close_matches(name, COMMANDS, 1, 0.5)
         raise UserError(
             f"there is no {name}" + (f", did you mean {close[0]}?" if close else "; /help lists the commands")
         )
-    command.run(repl, argument.strip())
+    return command
 
 
 def complete(repl: Repl, words: list[str]) -> Iterable[str] | None:
@@ -81,6 +89,10 @@ _KEYS = (
 
 
 def _help(repl: Repl, argument: str) -> None:  # noqa: ARG001 - the shape of all commands
+    if argument:
+        command = _named("/" + argument.removeprefix("/"))
+        say(paragraph(f"{command.usage}: {command.help}"))
+        return
     say(two_columns((command.usage, command.help) for command in COMMANDS.values()))
     say(paragraph(_KEYS))
 
@@ -147,7 +159,7 @@ def _raw(repl: Repl, argument: str) -> None:  # noqa: ARG001
 
 def _stats(repl: Repl, argument: str) -> None:  # noqa: ARG001
     spent = repl.conversation.usage
-    say(f"{len(spent)} answers with {len(repl.conversation.messages)} messages in the conversation")
+    say(paragraph(f"{len(spent)} answers with {len(repl.conversation.messages)} messages in the conversation"))
     for line in stats_lines(spent, repl.load_s):
         say(line)
 
@@ -293,6 +305,10 @@ def _one_of(*words: str) -> Callable[[Repl, list[str]], Iterable[str]]:
     return lambda repl, given: words if len(given) == 1 else ()  # noqa: ARG005
 
 
+def _complete_command(repl: Repl, given: list[str]) -> Iterable[str]:  # noqa: ARG001
+    return COMMANDS if len(given) == 1 else ()
+
+
 def _complete_tools(repl: Repl, given: list[str]) -> Iterable[str]:
     return ("on", "off", "show") if len(given) == 1 else repl.tools.names()
 
@@ -314,7 +330,7 @@ def _complete_model(repl: Repl, given: list[str]) -> Iterable[str] | None:  # no
 COMMANDS = {
     command.name: command
     for command in (
-        Command("/help", "this list", _help),
+        Command("/help [COMMAND]", "this list, or one line of it", _help, _complete_command),
         Command("/tools [on|off|show NAME]", "the tools; offer one or not; its schema", _tools, _complete_tools),
         Command(
             "/prompt [--ids|--table]",
