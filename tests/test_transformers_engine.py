@@ -185,7 +185,7 @@ def test_a_schema_that_cannot_guide_is_named(embedded):
 
 def test_sampling_obeys_the_seed(embedded):
     settings = Settings(max_new_tokens=12, do_sample=True, temperature=1.5, top_p=0.95, top_k=50, seed=7)
-    # In bfloat16 a prompt computed at once rounds otherwise than its last token behind a cache: the first call fills it.
+    # A prompt computed at once is rounded otherwise than its last token behind a cache: the first call fills it.
     generate(embedded, ask("Invent a name."), settings)
     first = generate(embedded, ask("Invent a name."), settings)[1]
     assert generate(embedded, ask("Invent a name."), settings)[1] == first
