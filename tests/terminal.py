@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
 
@@ -19,6 +20,12 @@ class _Screen(pyte.HistoryScreen):
         if not {38, 48} & set(attributes):
             attributes = tuple(5 if attribute == 2 else attribute for attribute in attributes)
         super().select_graphic_rendition(*attributes, **more)
+
+
+def _hear_signals() -> None:
+    """As at a terminal, also where the tests themselves run in the background, which ignores these."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Terminal:
@@ -48,6 +55,7 @@ class Terminal:
             cwd=cwd,
             env={**os.environ, "TERM": "xterm-256color", **environment},
             dimensions=(height, width),
+            preexec_fn=_hear_signals,
         )
         self._child.delaybeforesend = None
 
