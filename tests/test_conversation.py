@@ -71,6 +71,20 @@ def test_an_answer_stopped_anywhere_leaves_a_conversation_that_goes_on(tmp_path,
         assert conversation.ask("Go on.", lambda event: None).reason == "stop"
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_ctrl_c_that_strikes_in_a_finalizer_is_not_lost(begin):
+    class Closing:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    def show(event: ev.Event) -> None:
+        if isinstance(event, ev.Text):
+            Closing()
+
+    assert begin(["One two three four."]).ask("Go.", show).reason == "interrupted"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_what_was_said_is_kept_however_often_and_whenever_an_answer_is_stopped(tmp_path, begin):
     over = threading.Event()
     main = threading.main_thread().ident
