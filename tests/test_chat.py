@@ -118,6 +118,8 @@ def test_the_round_limit_ends_honestly(home):
         (["--max-rounds", "0", "Hi"], "", 2, "at least 1"),
         (["--tool-choice", "add", "Hi"], "", 2, "guide"),
         (["--wrong", "Hi"], "", 2, "--wrong"),
+        (["--modle", "x", "Hi"], "", 2, "did you mean --model?"),
+        (["--session", "x", "--no-log", "Hi"], "", 2, "not allowed with"),
         (["--model", "./no/such/folder", "Hi"], "", 3, "no/such/folder"),
         (["--model", "scripted:none.json", "Hi"], "", 2, "none.json"),
     ],
@@ -128,8 +130,20 @@ def test_a_mistake_is_one_line_and_its_exit_code(home, arguments, stdin, code, w
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
-    if "usage:" not in done.stderr:
-        assert len(done.stderr.strip().splitlines()) == 1
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_an_output_that_cannot_be_written_is_one_line(home):
+    with open("/dev/full", "w") as full:
+        words = [sys.executable, "-m", "qwen_tools", "tools"]
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, "qwen_tools: No space left on device\n")
+
+
+def test_a_command_that_there_is_not_gets_a_suggestion(home):
+    done = subprocess.run([sys.executable, "-m", "qwen_tools", "chta"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "qwen_tools: there is no command 'chta'; did you mean chat?\n")
 
 
 def test_no_model_at_all_says_the_two_things_to_do(home):

@@ -71,6 +71,31 @@ def test_an_answer_stopped_anywhere_leaves_a_conversation_that_goes_on(tmp_path,
         assert conversation.ask("Go on.", lambda event: None).reason == "stop"
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_ctrl_c_that_strikes_in_a_finalizer_is_not_lost(begin):
+    class Closing:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    def show(event: ev.Event) -> None:
+        if isinstance(event, ev.Text):
+            Closing()
+
+    assert begin(["One two three four."]).ask("Go.", show).reason == "interrupted"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP here")
+def test_what_is_to_be_ignored_as_under_nohup_stops_nothing(begin):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        conversation = begin(["One two three four."])
+        assert conversation.ask("Go.", lambda event: signal.raise_signal(signal.SIGHUP)).reason == "stop"
+        assert not conversation.closed
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_what_was_said_is_kept_however_often_and_whenever_an_answer_is_stopped(tmp_path, begin):
     over = threading.Event()
     main = threading.main_thread().ident

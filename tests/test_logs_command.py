@@ -73,6 +73,8 @@ def test_the_list_has_the_newest_first_with_question_model_and_counts(kept, caps
         '    Where is the Café "Sol"? And when is it open?',
     ]
     assert logs(capsys, "list") == logs(capsys)
+    assert logs(capsys, "list", "--json") == logs(capsys, "--json") != logs(capsys)
+    assert logs(capsys, "list", "--limit", "1") == logs(capsys, "--limit", "1") != logs(capsys)
 
 
 @pytest.mark.parametrize(

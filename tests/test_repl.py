@@ -238,6 +238,7 @@ def test_never_holds_and_ctrl_c_at_the_question_stops_the_answer(home):
     note = call("note", text="a")
     terminal = start(home, [note, note, "Not written.", note, "Said."], "--tools", tools_file(home))
     terminal.ask("go").wait("ne[v]er:").press("ctrl-c").wait("interrupted").ready()
+    assert "^C  " not in terminal.text
     terminal.ask("again").wait(lambda: terminal.text.count("ne[v]er:") == 2).send("v\r").wait("Not written.").ready()
     terminal.ask("more").wait("Said.").ready()
     assert terminal.text.count("ne[v]er:") == 2

@@ -15,14 +15,17 @@ CONFIGURED = ("chat",)
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of config."""
-    parser.set_defaults(action=_show, json=False)
+    parser.set_defaults(action=_show)
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
     actions = parser.add_subparsers(metavar="show|path")
     showing = actions.add_parser("show", help="every setting with where it comes from (what is done without an action)")
     showing.set_defaults(action=_show)
     where = actions.add_parser("path", help="the files that settings are read from")
     where.set_defaults(action=_path)
     for action in (showing, where):
-        action.add_argument("--json", action="store_true", help="one JSON object instead of text")
+        action.add_argument(
+            "--json", action="store_true", default=argparse.SUPPRESS, help="one JSON object instead of text"
+        )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,8 +51,9 @@ def _show(as_json: bool) -> None:
     else:
         texts = {key: visible(json.dumps(each.value, ensure_ascii=False)) for key, each in settings.items()}
         width = min(40, max(len(text) for text in texts.values()))
+        names = max(map(len, texts))
         for key, text in texts.items():
-            print(f"{key:16} {'-' if settings[key].value is None else text:{width}}  {settings[key].source}")
+            print(f"{key:{names}} {'-' if settings[key].value is None else text:{width}}  {settings[key].source}")
     for notice in notices:
         say(notice)
 

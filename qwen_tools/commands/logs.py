@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import accumulate, takewhile
+from typing import Any
 from unicodedata import combining, east_asian_width
 
 from ..messages import as_dicts
@@ -20,7 +21,8 @@ from .terminal import colours, positive, say, visible
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of logs."""
-    parser.set_defaults(action=None, json=False, limit=20)
+    parser.set_defaults(action=None)
+    _shared(parser, False, 20)
     actions = parser.add_subparsers(metavar="list|search|show")
     listing = actions.add_parser("list", help="list the sessions, the newest first (what is done without an action)")
     listing.set_defaults(action=_list)
@@ -32,9 +34,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     showing.add_argument("name", nargs="?", help="its name, or how its name begins (default: the latest)")
     showing.add_argument("--raw", action="store_true", help="the file as it is, with all that was undone")
     for action in (listing, searching, showing):
-        action.add_argument("--json", action="store_true", help="one JSON object instead of text")
-    for action in (listing, searching):
-        action.add_argument("--limit", type=positive, default=20, metavar="N", help="N at most (default 20)")
+        # Without defaults of their own, so that the options count in either place.
+        _shared(action, argparse.SUPPRESS, argparse.SUPPRESS if action is not showing else None)
+
+
+def _shared(parser: argparse.ArgumentParser, as_json: Any, limit: Any) -> None:
+    parser.add_argument("--json", action="store_true", default=as_json, help="one JSON object instead of text")
+    if limit is not None:
+        parser.add_argument("--limit", type=positive, default=limit, metavar="N", help="N at most (default 20)")
 
 
 def run(args: argparse.Namespace) -> int:

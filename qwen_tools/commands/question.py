@@ -47,7 +47,11 @@ def _ask(call: ToolCall, tool: Tool) -> str:
     while True:
         sys.stderr.write(f"Run it? {_CHOICES}: ")
         sys.stderr.flush()
-        line = sys.stdin.readline()
+        try:
+            line = sys.stdin.readline()
+        except KeyboardInterrupt:
+            say("")  # behind the ^C that the terminal shows
+            raise
         if not line:  # Ctrl-D
             say("")
             return "no"

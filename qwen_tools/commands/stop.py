@@ -17,7 +17,8 @@ _SIGNALS = ("SIGINT", "SIGHUP", "SIGTERM")
 class Stop:
     """Raises KeyboardInterrupt where the engine, a tool or the screen is at work, at most once.
 
-    In the modules named ``careful``, and while ``holding``, the wish is noted instead, and ``take`` says so.
+    The wish is also noted, and ``take`` says so: in the modules named ``careful`` and while ``holding`` nothing is
+    raised, and what is raised in a finalizer is lost.
     """
 
     def __init__(self, careful: Collection[str]) -> None:
@@ -33,10 +34,10 @@ class Stop:
 
     def take(self) -> bool:
         """Whether the answer is to be ended now; true once."""
-        taken = self._noted
-        self._noted = False
-        self._over = self._over or taken
-        return taken
+        if not self._noted:
+            return False
+        self._noted, self._over = False, True
+        return True
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -56,8 +57,7 @@ class Stop:
         self.closed = self.closed or number != signal.SIGINT
         if self._over:
             return
-        if self.holding or frame.f_globals.get("__name__") in self._careful:
-            self._noted = True
-        else:
+        self._noted = True
+        if not self.holding and frame.f_globals.get("__name__") not in self._careful:
             self._over = True
             raise KeyboardInterrupt

@@ -84,6 +84,11 @@ def two_columns(rows: Iterable[tuple[str, str]]) -> str:
     return "\n".join(paragraph(text, " " * (left + 4), f"  {name:<{left}}  ") for name, text in rows)
 
 
+def counted(number: int, word: str) -> str:
+    """A number of things, in words where it is none."""
+    return f"{number or 'no'} {word}{'' if number == 1 else 's'}"
+
+
 def positive(text: str) -> int:
     """The type of an argument that counts something."""
     number = int(text)

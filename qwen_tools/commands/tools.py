@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import unicodedata
+from difflib import get_close_matches
 from typing import Any
 
 from .. import tool_sources
@@ -15,7 +16,7 @@ from ..executor import execute
 from ..families import get
 from ..messages import ToolCall
 from ..tools import Tool
-from .terminal import say, visible
+from .terminal import counted, say, visible
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +55,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     tool = toolbox.get(args.name)
     if tool is None:
-        raise UserError(f"no tool {args.name!r}; there are {', '.join(toolbox.names()) or 'none'}")
+        close = get_close_matches(args.name, toolbox.names(), 1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(toolbox.names()) or 'none'}"
+        raise UserError(f"no tool {args.name!r}; {hint}")
     if args.action == "show":
         return _show(tool, args.json)
     try:
@@ -152,5 +155,5 @@ def _check(selection: list[str] | None, as_json: bool) -> int:
     else:
         for problem in problems:
             print(visible(problem))
-        say(f"{len(tools)} tools, {len(problems)} problems")
+        say(f"{counted(len(tools), 'tool')}, {counted(len(problems), 'problem')}")
     return 1 if problems else 0

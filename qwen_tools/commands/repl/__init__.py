@@ -13,7 +13,7 @@ from ...tools import Toolbox
 from ..activity import Activity
 from ..conversation import Conversation
 from ..screen import Screen
-from ..terminal import paragraph, say, style
+from ..terminal import counted, paragraph, say, style
 from . import slash
 from .editor import DiscardedError, open_editor
 from .loading import Loading
@@ -68,7 +68,7 @@ class Repl:
 
     def run(self) -> int:
         """Talk until the person leaves; returns the exit code."""
-        tools = _count(len(self.tools), "tool")
+        tools = counted(len(self.tools), "tool")
         say(paragraph(f"{self._model}, {tools}. /help lists the commands, Ctrl-D leaves."))
         again = False  # a second Ctrl-C leaves
         while True:
@@ -136,7 +136,3 @@ def _history() -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("qwen_tools") / "history"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number or 'no'} {word}{'' if number == 1 else 's'}"
