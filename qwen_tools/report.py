@@ -86,6 +86,7 @@ def benchmark(data: Mapping[str, Any]) -> str:
         "<h2>All questions</h2>",
         _summary_table(overall, data["arms"]),
         _summary_charts(overall),
+        _per_right_charts(overall),
     ]
     if data["pairs"]:
         parts += [
@@ -192,8 +193,6 @@ def interval(row: Mapping[str, Any]) -> str:
 
 
 def _summary_table(summary: Mapping[str, Mapping[str, Any]], arms: Mapping[str, str]) -> str:
-    # Where there are many questions, what an arm costs is what a right answer costs.
-    per_right = _PER_RIGHT if all("low" in row for row in summary.values()) else {}
     rows = [
         [
             f"<strong>{text(arm)}</strong>",
@@ -204,13 +203,12 @@ def _summary_table(summary: Mapping[str, Mapping[str, Any]], arms: Mapping[str, 
             _number(row["new_tokens"], 0),
             _number(row["first_token_s"], 2),
             _number(row["total_s"], 2),
-            *(_number(row[key], digits) for key, digits in per_right.values()),
             f'<span class="wide">{text(arms[arm])}</span>',
         ]
         for arm, row in summary.items()
     ]
-    head = ["arm", "called", "valid", "right", "prompt tokens", "new tokens", "first token, s", "end, s"]
-    return table([*head, *per_right, "what it is"], rows, range(1, len(head) + len(per_right)))
+    head = ["arm", "called", "valid", "right", "prompt tokens", "new tokens", "first token, s", "end, s", "what it is"]
+    return table(head, rows, range(1, 8))
 
 
 def _summary_charts(rows: Mapping[str, Mapping[str, Any]]) -> str:
@@ -314,8 +312,16 @@ def _attempts(outcome: Mapping[str, Any]) -> str:
 
 # --- A benchmark ----------------------------------------------------------------------------------
 
-# Columns of a summary that has them: head -> key and digits.
-_PER_RIGHT = {"tokens a right one": ("tokens_per_right", 0), "s a right one": ("seconds_per_right", 2)}
+
+def _per_right_charts(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    charts = [
+        chart(title, [Bar(arm, [row[key] or 0], _number(row[key], digits) + unit) for arm, row in rows.items()])
+        for title, key, digits, unit in (
+            ("Tokens a right answer", "tokens_per_right", 0, ""),
+            ("Seconds a right answer", "seconds_per_right", 2, " s"),
+        )
+    ]
+    return f'<div class="columns">{"".join(charts)}</div>'
 
 
 def _right_table(summary: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
