@@ -73,38 +73,34 @@ def test_where_no_call_is_right_an_attempt_at_one_is_wrong_already():
         assert asked(NONE[0], answer, arms=["raw"])[0].right is False
 
 
+class Watched(ScriptedEngine):
+    """Keeps the settings that it was given."""
+
+    def generate(self, prompt, settings, **how):
+        self.settings = settings
+        return super().generate(prompt, settings, **how)
+
+
 def test_here_the_likeliest_token_an_api_as_it_likes():
-    seen = []
-
-    class Watched(ScriptedEngine):
-        def generate(self, prompt, settings, **how):
-            seen.append(settings.temperature)
-            return super().generate(prompt, settings, **how)
-
+    engine = Watched(["No."])
     answer = {
         "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "No."}}],
         "usage": {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6},
     }
     with serving(Reply(json.dumps(answer), kind="application/json")) as server:
         arms = [f"openai:{server.url}#m", "raw"]
-        row = ask(Watched(["No."]), NONE[0], arms, Settings(temperature=0.0), api_settings=Settings())
+        row = ask(engine, NONE[0], arms, Settings(temperature=0.0), api_settings=Settings())
         assert "temperature" not in server.requests[0]
     assert [outcome.arm for outcome in row.outcomes] == arms
     assert [outcome.right for outcome in row.outcomes] == [True, True]
-    assert seen == [0.0]
+    assert engine.settings.temperature == 0.0
 
 
-def test_a_temperature_that_was_asked_for_is_not_overruled_by_what_is_known_of_a_model():
-    seen = []
-
-    class Watched(ScriptedEngine):
-        def generate(self, prompt, settings, **how):
-            seen.append(settings.do_sample)
-            return super().generate(prompt, settings, **how)
-
-    for how in ({}, {"temperature": 0.7}):
-        ask(Watched(["No."], name="embedded"), NONE[0], ["raw"], Settings(**how))
-    assert seen == [False, None]
+@pytest.mark.parametrize(("temperature", "do_sample"), [(None, False), (0.7, None)])
+def test_a_temperature_that_was_asked_for_is_not_overruled_by_what_is_known_of_a_model(temperature, do_sample):
+    engine = Watched(["No."], name="embedded")
+    ask(engine, NONE[0], ["raw"], Settings(temperature=temperature))
+    assert engine.settings.do_sample is do_sample
 
 
 # --- What is called a difference --------------------------------------------------------------------
