@@ -30,6 +30,7 @@ COMMANDS = {
     "logs": "list the conversations that were kept, search in them, show one",
     "config": "show the settings, and where each value comes from",
     "compare": "ask in several ways side by side, raw tags and others",
+    "bench": "measure a model on BFCL's questions in several ways of asking, resumable",
     "why": "say how likely each tool was to be called, and how sure each argument",
     "demo": "show step by step how it works, without a model",
     "serve": "let OpenAI and Anthropic clients, and a browser, use a model",

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,11 @@ def bfcl_data() -> Path:
     if found is None or not found.submodule_search_locations:
         raise UserError("BFCL is not installed: pip install --no-deps bfcl-eval==2026.3.23")
     return Path(found.submodule_search_locations[0]) / "data"
+
+
+def bfcl_version() -> str:
+    """The version of the package."""
+    return version("bfcl-eval")
 
 
 def items(category: str, limit: int | None = None) -> list[Item]:
@@ -91,12 +97,21 @@ def as_json_schema(schema: Any) -> Any:
 
 def accepts(item: Item, calls: Sequence[tuple[str, dict[str, Any]]]) -> bool:
     """Whether BFCL's checker accepts these calls (name, arguments); no call is right where no truth is given."""
+    return fault(item, calls) is None
+
+
+def fault(item: Item, calls: Sequence[tuple[str, dict[str, Any]]]) -> str | None:
+    """Why BFCL's checker does not accept these calls, in words, or None."""
     if not item.truth:
-        return not calls
+        return f"calls {calls[0][0]}, where no call is right" if calls else None
+    if not calls:
+        return "no call, where one is right"
     wanted = [{name: arguments} for name, arguments in calls]
     check, python = _checker()
     category = item.category.removeprefix("live_")
-    return bool(check(item.functions, wanted, item.truth, python, category, "any")["valid"])
+    verdict = check(item.functions, wanted, item.truth, python, category, "any")
+    # Its first words; what may follow is how each call differs from each answer.
+    return None if verdict["valid"] else next(map(str, verdict["error"]), verdict["error_type"])
 
 
 @cache

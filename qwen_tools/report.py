@@ -45,7 +45,7 @@ def comparison(data: Mapping[str, Any]) -> str:
         f"<h1>{text(data['model'])}: {counted}, {len(data['arms'])} ways to ask</h1>",
         f'<p class="dim">Prompts of family {text(data["family"])}, answers of at most {data["max_new_tokens"]} tokens. '
         "Strict and salvaged results are never added up.</p>",
-        _summary_table(data),
+        _summary_table(data["summary"], data["arms"]),
         _summary_charts(data["summary"]),
     ]
     parts += [_task(task, alone=len(tasks) == 1) for task in tasks]
@@ -68,6 +68,35 @@ def beginnings(data: Mapping[str, Any]) -> str:
         parts.append(_side_by_side(list(zip(versions, texts, strict=True))))
     parts += [_question(question, list(versions)) for question in data["questions"]]
     return page(f"How {data['model']} begins its answer", parts)
+
+
+def benchmark(data: Mapping[str, Any]) -> str:
+    """The page of ``bench``: what ``compare`` has of it, ``asked`` and ``questions`` (how many there are answers of,
+    and how many were chosen), ``summary`` by category and arm, ``pairs`` (see ``bench.pairs``) and ``rows``.
+    """
+    counted = f"{data['asked']} of {data['questions']}" if data["asked"] < data["questions"] else str(data["asked"])
+    overall = data["summary"]["all"]
+    parts = [
+        f"<h1>{text(data['model'])}: {counted} questions of BFCL, {len(data['arms'])} ways to ask</h1>",
+        f'<p class="dim">BFCL {text(data["bfcl"])}, judged by its own checker. Prompts of family '
+        f"{text(data['family'])}, answers of at most {data['max_new_tokens']} tokens, {text(data['decoding'])}. "
+        "Intervals are Wilson's, at 95 %. Strict and salvaged results are never added up.</p>",
+        "<h2>Right</h2>",
+        _right_table(data["summary"]),
+        "<h2>All questions</h2>",
+        _summary_table(overall, data["arms"]),
+        _summary_charts(overall),
+        _per_right_charts(overall),
+    ]
+    if data["pairs"]:
+        parts += [
+            "<h2>Is it a difference?</h2>",
+            '<p class="dim">How many questions one of two ways has right and the other has not, and how likely a split '
+            "at least as uneven is by chance (McNemar, exact, two-sided; Holm: adjusted for the number of pairs).</p>",
+            _pairs_table(data["pairs"]),
+        ]
+    parts.append(_rows_table(data["rows"], list(data["arms"])))
+    return page(f"{data['model']}: {counted} questions of BFCL", parts)
 
 
 def page(title: str, parts: Iterable[str]) -> str:
@@ -145,10 +174,25 @@ def percent(p: float) -> str:
     return f"{100 * p:.1f} %" if p >= 0.0005 or p == 0 else f"{p:.0e}"
 
 
+def p_value(p: float) -> str:
+    """The probability of a test for people."""
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
+
+
+def which_is_better(pair: Mapping[str, Any]) -> str:
+    """What a pair of arms (see ``bench.pairs``) comes to, in words."""
+    return f"{pair['better']} is better" if pair["better"] else "no difference shown"
+
+
+def interval(row: Mapping[str, Any]) -> str:
+    """The interval of a share."""
+    return f"{100 * row['low']:.0f}–{100 * row['high']:.0f} %"
+
+
 # --- A comparison ---------------------------------------------------------------------------------
 
 
-def _summary_table(data: Mapping[str, Any]) -> str:
+def _summary_table(summary: Mapping[str, Mapping[str, Any]], arms: Mapping[str, str]) -> str:
     rows = [
         [
             f"<strong>{text(arm)}</strong>",
@@ -159,9 +203,9 @@ def _summary_table(data: Mapping[str, Any]) -> str:
             _number(row["new_tokens"], 0),
             _number(row["first_token_s"], 2),
             _number(row["total_s"], 2),
-            f'<span class="wide">{text(data["arms"][arm])}</span>',
+            f'<span class="wide">{text(arms[arm])}</span>',
         ]
-        for arm, row in data["summary"].items()
+        for arm, row in summary.items()
     ]
     head = ["arm", "called", "valid", "right", "prompt tokens", "new tokens", "first token, s", "end, s", "what it is"]
     return table(head, rows, range(1, 8))
@@ -264,6 +308,65 @@ def _attempts(outcome: Mapping[str, Any]) -> str:
     for kind, (start, end) in found:
         kinds[start:end] = [kind] * (min(end, len(kinds)) - start)
     return _marked(answer, kinds)
+
+
+# --- A benchmark ----------------------------------------------------------------------------------
+
+
+def _per_right_charts(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    charts = [
+        chart(title, [Bar(arm, [row[key] or 0], _number(row[key], digits) + unit) for arm, row in rows.items()])
+        for title, key, digits, unit in (
+            ("Tokens a right answer", "tokens_per_right", 0, ""),
+            ("Seconds a right answer", "seconds_per_right", 2, " s"),
+        )
+    ]
+    return f'<div class="columns">{"".join(charts)}</div>'
+
+
+def _right_table(summary: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+    """A row an arm, a column a category: how many are right, and the interval of that share."""
+    rows = [
+        [
+            f"<strong>{text(arm)}</strong>",
+            *(
+                f"<strong>{of_arm[arm]['right']} of {of_arm[arm]['judged']}</strong> "
+                f'<span class="dim">{interval(of_arm[arm])}</span>'
+                for of_arm in summary.values()
+            ),
+        ]
+        for arm in summary["all"]
+    ]
+    return table(["arm", *map(text, summary)], rows, range(1, 1 + len(summary)))
+
+
+def _pairs_table(pairs: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        [
+            *(f"<strong>{text(arm)}</strong> {only}" for arm, only in zip(pair["arms"], pair["only"], strict=True)),
+            p_value(pair["p"]),
+            p_value(pair["p_holm"]),
+            f'<span class="{"good" if pair["better"] else "dim"}">{text(which_is_better(pair))}</span>',
+        ]
+        for pair in pairs
+    ]
+    return table(["only the one", "only the other", "p", "p, Holm", ""], rows, [2, 3])
+
+
+def _rows_table(rows: Sequence[Mapping[str, Any]], arms: Sequence[str]) -> str:
+    """Every question with the verdict of every arm, and why the wrong ones are wrong."""
+    cells = []
+    for row in rows:
+        verdicts = [f'<span class="{colour}">{word}</span>' for word, colour in map(_verdict, row["outcomes"])]
+        whys: dict[str, list[str]] = {}
+        for outcome in row["outcomes"]:
+            if outcome["why"]:
+                whys.setdefault(outcome["why"], []).append(outcome["arm"])
+        said = "; ".join(f"{', '.join(names)}: {why}" for why, names in whys.items())
+        question = f'<span class="wide">{text(row["question"])}</span> <span class="dim">{text(said)}</span>'
+        cells.append([text(row["id"]), question, *verdicts])
+    body = table(["question", "", *map(text, arms)], cells)
+    return f"<details><summary>Question by question</summary>{body}</details>"
 
 
 # --- How an answer begins -------------------------------------------------------------------------

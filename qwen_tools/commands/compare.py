@@ -9,12 +9,12 @@ from dataclasses import asdict
 from typing import Any
 
 from .. import report, tasks
-from ..compare import ARMS, Outcome, compare, is_api, summary
+from ..compare import ARMS, Outcome, compare, summary
 from ..engines import Settings, open_engine
 from ..errors import UserError
 from ..families import read_options
 from ..tool_sources import load as load_tools
-from .results import check_folder, columns, write_page
+from .results import COSTS, arms_argument, arms_of, asking_arguments, check_folder, columns, costs, model_of, write_page
 from .terminal import say, visible
 
 _MARKS = {True: "yes", False: "no", None: "–"}
@@ -23,20 +23,9 @@ _MARKS = {True: "yes", False: "no", None: "–"}
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("task", metavar="PROMPT|FILE", help="a question, or a .jsonl file of tasks (docs/compare.md)")
-    parser.add_argument(
-        "--arms",
-        default=",".join(ARMS),
-        help=f"separated by commas: {', '.join(ARMS)} (the default), openai:URL#MODEL, anthropic:URL#MODEL",
-    )
-    parser.add_argument("--model", help="as in chat; scripted:FILE plays one answer an arm that asks")
-    parser.add_argument("--family", help="how prompts are written; found from the model unless given")
-    parser.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
-    parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
-    parser.add_argument("--system", help="the system text, instead of the model's usual one")
+    arms_argument(parser)
+    asking_arguments(parser, "as in chat; scripted:FILE plays one answer an arm that asks")
     parser.add_argument("--tools", help="as in chat; a task that brings its own keeps them")
-    parser.add_argument(
-        "--option", action="append", default=[], metavar="KEY=VALUE", help="a render option; repeatable"
-    )
     parser.add_argument("--max-new-tokens", type=int, default=512, help="tokens at most in one answer (default 512)")
     parser.add_argument("--json", action="store_true", help="everything, for programs")
     parser.add_argument("--html", metavar="FILE", help="write it as one page that needs no network")
@@ -45,18 +34,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Ask, and print what came of it; returns the exit code."""
     chosen = tasks.named(args.task)
-    arms = [arm.strip() for arm in args.arms.split(",") if arm.strip()]
-    unknown = [arm for arm in arms if arm not in ARMS and not is_api(arm)]
-    if unknown or not arms:
-        raise UserError(f"no arm {', '.join(unknown)!r}: there are {', '.join(ARMS)}, openai:URL and anthropic:URL")
+    arms = arms_of(args.arms)
     if args.max_new_tokens < 1:
         raise UserError("--max-new-tokens must be at least 1")
     if args.html:
         check_folder(args.html)
     tools, options = load_tools(args.tools), read_options(args.option)
-    # APIs alone need no model here.
-    model = arms[0] if args.model is None and all(map(is_api, arms)) else args.model
-    engine = open_engine(model, family=args.family, device=args.device, dtype=args.dtype)
+    engine = open_engine(model_of(args.model, arms), family=args.family, device=args.device, dtype=args.dtype)
     settings = Settings(max_new_tokens=args.max_new_tokens)
     by_arm: dict[str, list[Outcome]] = {arm: [] for arm in arms}
     told: list[dict[str, Any]] = []
@@ -91,21 +75,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _summary_view(data: Mapping[str, Any]) -> list[str]:
     """Counts and means by arm, and what went wrong by task."""
-    head = ["arm", "called", "valid", "right", "prompt", "new", "first s", "end s"]
-    rows = [
-        [
-            arm,
-            f"{row['called']}/{row['ran']}" if row["ran"] else "–",
-            str(row["valid"]) if row["ran"] else "–",
-            f"{row['right']}/{row['judged']}" if row["judged"] else "–",
-            _number(row["prompt_tokens"], 0),
-            _number(row["new_tokens"], 0),
-            _number(row["first_token_s"], 2),
-            _number(row["total_s"], 2),
-        ]
-        for arm, row in data["summary"].items()
-    ]
-    lines = columns([head, *rows])
+    rows = [[arm, *costs(row)] for arm, row in data["summary"].items()]
+    lines = columns([["arm", *COSTS], *rows])
     for task in data["tasks"]:
         wrong = [each for each in task["outcomes"] if each["why"]]
         if wrong:
@@ -143,7 +114,3 @@ def _table_view(task: Mapping[str, Any]) -> list[str]:
         for each in task["outcomes"]
     ]
     return ["", *columns([head, *rows])]
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"

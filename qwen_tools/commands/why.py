@@ -18,7 +18,7 @@ from ..profiles import profile, system_text
 from ..tool_sources import load as load_tools
 from ..tools import Toolbox
 from ..why import ask, begins, verdict, walk
-from .results import check_folder, columns, write_page
+from .results import asking_arguments, check_folder, columns, write_page
 from .terminal import say, visible
 
 _TEXT = "text"
@@ -32,14 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tools", help="as in chat")
     parser.add_argument("--tools-b", metavar="TOOLS", help="other descriptions of the same tools, to compare with")
     parser.add_argument("--expect", metavar="TOOL", help="the tool that is right for every PROMPT, or text for none")
-    parser.add_argument("--model", help="a model that runs here, as in chat")
-    parser.add_argument("--family", help="how prompts are written; found from the model unless given")
-    parser.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
-    parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
-    parser.add_argument("--system", help="the system text, instead of the model's usual one")
-    parser.add_argument(
-        "--option", action="append", default=[], metavar="KEY=VALUE", help="a render option; repeatable"
-    )
+    asking_arguments(parser, "a model that runs here, as in chat")
     parser.add_argument("--json", action="store_true", help="everything, for programs")
     parser.add_argument("--html", metavar="FILE", help="write it as one page that needs no network")
 
