@@ -216,14 +216,13 @@ def test_square_roots():
 
 def test_the_time_here_and_elsewhere():
     here = use("get_current_time").content
-    then = datetime.strptime(here.rsplit(" ", 1)[0], "%A, %Y-%m-%d %H:%M:%S")
+    then = datetime.strptime(here.rsplit(" ", 2)[0], "%Y-%m-%d %H:%M:%S")
     assert abs((datetime.now() - then).total_seconds()) < 5
     utc = use("get_current_time", timezone="UTC").content
-    assert utc.endswith(" UTC")
-    then = datetime.strptime(utc, "%A, %Y-%m-%d %H:%M:%S UTC").replace(tzinfo=timezone.utc)
+    then = datetime.strptime(utc, "%Y-%m-%d %H:%M:%S UTC (%A)").replace(tzinfo=timezone.utc)
     assert abs((datetime.now(timezone.utc) - then).total_seconds()) < 5
-    assert use("get_current_time", timezone="Asia/Tokyo").content.endswith("JST")
-    assert use("get_current_time", timezone="tokyo").content.endswith("JST")
+    assert use("get_current_time", timezone="Asia/Tokyo").content.split()[2] == "JST"
+    assert use("get_current_time", timezone="tokyo").content.split()[2] == "JST"
 
 
 @pytest.mark.parametrize(
@@ -244,8 +243,8 @@ def test_the_time_here_and_elsewhere():
 )
 def test_a_zone_as_models_write_it(zone, hours):
     then = datetime.now(timezone.utc) + timedelta(hours=hours)
-    told = use("get_current_time", timezone=zone).content.rsplit(" ", 1)[0]
-    assert abs((datetime.strptime(told, "%A, %Y-%m-%d %H:%M:%S") - then.replace(tzinfo=None)).total_seconds()) < 5
+    told = use("get_current_time", timezone=zone).content.rsplit(" ", 2)[0]
+    assert abs((datetime.strptime(told, "%Y-%m-%d %H:%M:%S") - then.replace(tzinfo=None)).total_seconds()) < 5
 
 
 def test_a_misspelt_zone_is_told_the_right_one():

@@ -12,8 +12,8 @@ from . import cities
 
 
 def get_current_time(timezone: str | None = None) -> str:
-    """The date and time as one string, for example ``Tuesday, 2026-12-01 09:30:00 CET``; without a
-    timezone in the local zone. Raises ValueError for an unknown zone.
+    """The date and time as one string, for example ``2026-12-01 09:30:00 CET (Tuesday)``; without a
+    timezone in the local zone. The weekday is at the end: where it begins the string, the embedded model does not copy it. Raises ValueError for an unknown zone.
     """
     wanted = (timezone or "local").strip()
     now = (
@@ -21,7 +21,7 @@ def get_current_time(timezone: str | None = None) -> str:
         if wanted.lower() in ("", "local", "local time")
         else dt.datetime.now(_zone(wanted))
     )
-    return now.strftime("%A, %Y-%m-%d %H:%M:%S %Z")
+    return now.strftime("%Y-%m-%d %H:%M:%S %Z (%A)")
 
 
 def _zone(name: str) -> dt.tzinfo:
