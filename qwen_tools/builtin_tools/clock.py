@@ -13,7 +13,7 @@ from . import cities
 
 def get_current_time(timezone: str | None = None) -> str:
     """The date and time as one string, for example ``2026-12-01 09:30:00 CET (Tuesday)``; without a
-    timezone in the local zone. The weekday is at the end: where it begins the string, the embedded model does not copy it. Raises ValueError for an unknown zone.
+    timezone in the local zone. Raises ValueError for an unknown zone.
     """
     wanted = (timezone or "local").strip()
     now = (
@@ -21,6 +21,7 @@ def get_current_time(timezone: str | None = None) -> str:
         if wanted.lower() in ("", "local", "local time")
         else dt.datetime.now(_zone(wanted))
     )
+    # The weekday is last: where it begins the string, the embedded model does not copy some of them.
     return now.strftime("%Y-%m-%d %H:%M:%S %Z (%A)")
 
 
