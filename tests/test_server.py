@@ -200,6 +200,24 @@ def test_a_call_that_the_limit_cuts_is_none():
         assert stream(url, "/v1/chat/completions", {**CHAT, **body})[-1]["choices"][0]["finish_reason"] == "length"
 
 
+def test_the_limit_holds_also_for_an_answer_that_is_begun_anew_under_the_guide():
+    engine = FunctionEngine(lambda prompt: "Hm.\n" + call("add", a=1), can_guide=True)
+    body = {**CHAT, "tools": [ADD]}
+    with serving(engine) as url:
+        whole = post(url, "/v1/chat/completions", body)[1]
+        assert engine.guide is not None
+        needed = whole["usage"]["completion_tokens"]
+        for limit in range(1, needed + 2):
+            answer = post(url, "/v1/chat/completions", {**body, "max_tokens": limit})[1]
+            choice, spent = answer["choices"][0], answer["usage"]["completion_tokens"]
+            assert (choice["finish_reason"], spent) == (
+                ("tool_calls", needed) if limit >= needed else ("length", limit)
+            )
+            assert bool(choice["message"].get("tool_calls")) == (limit >= needed)
+            chunks = stream(url, "/v1/chat/completions", {**body, "max_tokens": limit})
+            assert chunks[-1]["choices"][0]["finish_reason"] == choice["finish_reason"]
+
+
 def test_an_answer_that_takes_too_long_is_cut():
     engine = FunctionEngine(lambda prompt: "x" * 1000, pace=0.02)
     with serving(engine, seconds=0.2) as url:
