@@ -58,7 +58,7 @@ class Grammars:
             raise self._refusal(guide, matcher.get_error())
         tokens = self._reader.bytes
         exponents = Exponents(tokens, self._starts, tokens.index(b'"')) if tokens else None
-        return Constraint(matcher, self._vocabulary, exponents)
+        return Constraint(matcher, self._vocabulary, exponents, guide)
 
     def _refusal(self, guide: Guide, fault: str) -> UserError:
         """The error that says which schema is at fault, where in it and why."""
@@ -113,7 +113,8 @@ def _reason(fault: str) -> str:
 class Constraint:
     """One answer's place in a grammar."""
 
-    def __init__(self, matcher: Any, vocabulary: int, exponents: Exponents | None = None) -> None:
+    def __init__(self, matcher: Any, vocabulary: int, exponents: Exponents | None, guide: Guide) -> None:
+        self._guide = guide
         self._matcher = matcher
         self._vocabulary = vocabulary
         self._exponents = exponents
@@ -157,4 +158,7 @@ class Constraint:
     def _check(self) -> None:
         if self._matcher.is_error():
             fault = _reason(self._matcher.get_error().partition("\n<state>")[0])
-            raise UserError(f"the schema asks too much of the guide: {fault}; simplify it, or use --guide off")
+            message = f"the schema asks too much of the guide: {fault}; simplify it, or use --guide off"
+            schemas = [tool.name for tool in self._guide.tools] + [None] * (self._guide.schema is not None)
+            # Of several nobody knows which one it was.
+            raise BadSchemaError(message, schemas[0]) if len(schemas) == 1 else UserError(message)
