@@ -1,4 +1,4 @@
-"""The one exception that is a message to the person at the terminal."""
+"""The exceptions that are a message to the person at the terminal."""
 
 from __future__ import annotations
 
@@ -13,3 +13,13 @@ class UserError(Exception):
     def __init__(self, message: str, code: int = 2) -> None:
         super().__init__(message)
         self.code = code
+
+
+class BadSchemaError(UserError):
+    """A JSON Schema that is none, or that no grammar can follow. ``tool`` names the tool it belongs to; without one it
+    is that of the answer.
+    """
+
+    def __init__(self, message: str, tool: str | None = None) -> None:
+        super().__init__(message)
+        self.tool = tool

@@ -91,13 +91,14 @@ class Fields:
         return [(f"{self.at(key)}[{index}]", item) for index, item in enumerate(value or ())]
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A text, or a list of texts."""
-        if isinstance(self.get(key), str):
-            return (self.value[key],)
-        for path, item in self.items(key):
+        """A text, or a list of texts; each says something."""
+        given = [(self.at(key), self.value[key])] if isinstance(self.get(key), str) else self.items(key)
+        for path, item in given:
             if not isinstance(item, str):
                 raise WireError(path, f"must be text, not {kind(item)}")
-        return tuple(self.value.get(key) or ())
+            if not item:
+                raise WireError(path, "must not be empty")
+        return tuple(item for _, item in given)
 
     def one_of(self, key: str, names: Iterable[str], default: str | None = None) -> str:
         """One of several words."""

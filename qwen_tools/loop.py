@@ -389,7 +389,7 @@ def _answer(
     finish = ""
     try:
         while not finish:
-            for piece in asking.engine.generate(prompt, asking.settings, begun=draft.new_ids, guide=guide):
+            for piece in _pieces(asking, prompt, draft.new_ids, guide, spent.new_tokens):
                 usage = piece.usage
                 if piece.events is None:
                     fresh = parser.feed(piece.text) + (parser.close(piece.finish) if piece.finish else [])
@@ -426,6 +426,20 @@ def _answer(
             # The message stands as it was announced; its calls do not run.
             message = replace(message, finish="interrupted")
     return message
+
+
+def _pieces(
+    asking: _Asking, prompt: _AnyPrompt, begun: Sequence[int], guide: Guide | None, spent: int
+) -> Iterator[Piece]:
+    """What the engine generates, as far as the limit of length goes. Tokens that were ``spent`` on what was taken back
+    count too: the limit is also one of cost.
+    """
+    left = asking.settings.max_new_tokens - spent
+    if left < 1:
+        yield Piece("", finish="length")
+        return
+    settings = replace(asking.settings, max_new_tokens=left)
+    yield from asking.engine.generate(prompt, settings, begun=begun, guide=guide)
 
 
 class _Watch:

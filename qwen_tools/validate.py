@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-from .errors import UserError
+from .errors import BadSchemaError
 
 SECONDS = 0.5
 # When the check that is going on has to be done.
@@ -44,7 +44,7 @@ def problem(arguments: Any, schema: Mapping[str, Any]) -> str | None:
 
 
 def check_schema(schema: Mapping[str, Any], name: str) -> None:
-    """Raises UserError naming the tool when its schema is no JSON Schema."""
+    """Raises BadSchemaError naming the tool when its schema is no JSON Schema."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import validator_for
@@ -53,7 +53,7 @@ def check_schema(schema: Mapping[str, Any], name: str) -> None:
         validator_for(schema, default=Draft202012Validator).check_schema(dict(schema))
     except SchemaError as error:
         message = f"tool {name!r} has a broken schema at {error.json_path}: {_line(error.message, 300)}"
-        raise UserError(message) from error
+        raise BadSchemaError(message, name) from error
 
 
 def _line(text: str, limit: int) -> str:

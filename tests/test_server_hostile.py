@@ -215,4 +215,6 @@ def test_a_schema_that_the_guide_cannot_take(embedded, schema):
         connection.request("POST", "/v1/chat/completions", json.dumps(body))
         answer = connection.getresponse()
         assert answer.status == 400
-        assert "schema" in json.loads(answer.read())["error"]["message"]
+        error = json.loads(answer.read())["error"]
+        assert "schema" in error["message"]
+        assert error["param"] == "response_format"

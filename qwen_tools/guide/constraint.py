@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UserError
+from ..errors import BadSchemaError, UserError
 from ..tools import Tool
 from . import Guide, UnsupportedSchemaError
 from .exponents import Exponents, digit_starts
@@ -58,14 +58,16 @@ class Grammars:
             raise self._refusal(guide, matcher.get_error())
         tokens = self._reader.bytes
         exponents = Exponents(tokens, self._starts, tokens.index(b'"')) if tokens else None
-        return Constraint(matcher, self._vocabulary, exponents)
+        return Constraint(matcher, self._vocabulary, exponents, guide)
 
     def _refusal(self, guide: Guide, fault: str) -> UserError:
         """The error that says which schema is at fault, where in it and why."""
-        wholes = [(f"the schema of tool {tool.name!r}", tool.parameters, _guide_of(tool)) for tool in guide.tools]
+        wholes: list[tuple[str | None, Any, Callable[[Any], Guide]]] = [
+            (tool.name, tool.parameters, _guide_of(tool)) for tool in guide.tools
+        ]
         if guide.schema is not None:
-            wholes = [("the schema of the answer", guide.schema, lambda schema: Guide(schema=schema))]
-        for what, schema, as_guide in wholes:
+            wholes.append((None, guide.schema, lambda schema: Guide(schema=schema)))
+        for tool, schema, as_guide in wholes:
             deadline = time.monotonic() + _SEARCH_SECONDS
 
             def fault_of(schema: Any, as_guide: Callable[[Any], Guide] = as_guide, deadline: float = deadline) -> str:
@@ -78,7 +80,9 @@ class Grammars:
                     where = f" at {'.'.join(place(schema, fault_of)) or 'its top'}"
                 except TimeoutError:
                     where = ""
-                return UserError(f"{what} cannot guide the model{where}: {own}; simplify it, or use --guide off")
+                what = "the schema of the answer" if tool is None else f"the schema of tool {tool!r}"
+                message = f"{what} cannot guide the model{where}: {own}; simplify it, or use --guide off"
+                return BadSchemaError(message, tool)
         return UserError(f"these tools cannot guide the model: {_reason(fault)}; use --guide off")
 
     def _fault(self, guide: Guide) -> str:
@@ -109,7 +113,8 @@ def _reason(fault: str) -> str:
 class Constraint:
     """One answer's place in a grammar."""
 
-    def __init__(self, matcher: Any, vocabulary: int, exponents: Exponents | None = None) -> None:
+    def __init__(self, matcher: Any, vocabulary: int, exponents: Exponents | None, guide: Guide) -> None:
+        self._guide = guide
         self._matcher = matcher
         self._vocabulary = vocabulary
         self._exponents = exponents
@@ -153,4 +158,7 @@ class Constraint:
     def _check(self) -> None:
         if self._matcher.is_error():
             fault = _reason(self._matcher.get_error().partition("\n<state>")[0])
-            raise UserError(f"the schema asks too much of the guide: {fault}; simplify it, or use --guide off")
+            message = f"the schema asks too much of the guide: {fault}; simplify it, or use --guide off"
+            schemas = [tool.name for tool in self._guide.tools] + [None] * (self._guide.schema is not None)
+            # Of several nobody knows which one it was.
+            raise BadSchemaError(message, schemas[0]) if len(schemas) == 1 else UserError(message)

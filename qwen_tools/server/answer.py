@@ -6,6 +6,7 @@ parallel ones are not, and an end when the client or the clock says so.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -44,6 +45,10 @@ class Serving:
         """How to generate what a request asks for; what it leaves open is as the model is best asked."""
         given = {name: value for name, value in vars(asked).items() if value is not None}
         limit = min(given.pop("max_new_tokens", self.max_new_tokens), self.max_new_tokens)
+        if given.get("top_p") == 0:  # the likeliest token alone, as the formats allow it to be said
+            given["top_p"] = sys.float_info.min
+        if "seed" in given:  # any whole number is one in OpenAI's format
+            given["seed"] %= 2**64
         if not given.keys() & {"temperature", "top_p", "top_k"}:
             given["do_sample"] = profile(self.engine.name).do_sample
         return Settings(max_new_tokens=limit, **given)

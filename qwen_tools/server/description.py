@@ -15,7 +15,7 @@ _TEXT_OR_OBJECTS: Schema = {"anyOf": [_TEXT, _OBJECTS]}
 _STOP: Schema = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
 _SAMPLING: Schema = {
     "temperature": {"type": "number", "minimum": 0, "maximum": 2},
-    "top_p": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+    "top_p": {"type": "number", "minimum": 0, "maximum": 1},
 }
 
 _CHAT: Schema = {

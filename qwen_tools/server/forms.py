@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from .. import events as ev
 from ..engines import Piece
+from ..errors import BadSchemaError
 from ..events import Event
 from ..fields import Fields
 from ..messages import Message
@@ -24,6 +25,8 @@ from .answer import Reins, Serving, answer, continuation
 from .errors import ApiError
 
 _DONE = sse.DONE.encode()
+# Where a request says of what schema the answer is.
+_SCHEMA_PLACES = {openai: "response_format", responses: "text.format", anthropic: "output_config.format"}
 # What OpenAI's completions stop at where no limit is given.
 _USUAL_LIMIT = 16
 
@@ -78,6 +81,7 @@ class Chat:
         self._format = format
         self._asked: Request = format.read_request(body)
         inert.check(body, self._asked.lost)
+        self._check_guide()
         self.model = self._asked.model
         self.stream = self._asked.stream
         self._head: dict[str, Any] = {"id": new_id(prefix), "created": int(time.time()), "model": serving.engine.name}
@@ -91,7 +95,10 @@ class Chat:
     def work(self, cancelled: threading.Event) -> Generator[Event, None, None]:
         """See Exchange."""
         self._reins = Reins(self._serving, cancelled)
-        return answer(self._serving, self._asked, self._reins)
+        try:
+            yield from answer(self._serving, self._asked, self._reins)
+        except BadSchemaError as error:
+            raise ApiError(400, str(error), field=self._place(error.tool)) from None
 
     def begun(self, item: Event) -> bool:
         """See Exchange: the prompt alone may still turn out too long."""
@@ -127,6 +134,25 @@ class Chat:
         body: dict[str, Any] = self._format.response(self._message, **self._head, **self._end)
         return body
 
+    def _check_guide(self) -> None:
+        """Raises ApiError for what only a guide could keep, where there is none, or nothing that it could allow."""
+        asked, serving = self._asked, self._serving
+        demands_call = asked.tool_choice not in ("auto", "none")
+        if demands_call and not asked.tools:
+            raise ApiError(400, "demands a call, and no tool is offered", field="tool_choice")
+        if not (serving.guided and serving.engine.can_guide):
+            without = "needs the guide, and this server runs without it"
+            if asked.response_schema is not None:
+                raise ApiError(400, without, field=self._place(None))
+            if demands_call:
+                raise ApiError(400, without, field="tool_choice")
+
+    def _place(self, tool: str | None) -> str:
+        """Where the schema of a tool stands in the request, or, without one, that of the answer."""
+        if tool is None:
+            return _SCHEMA_PLACES[self._format]
+        return f"tools[{[each.name for each in self._asked.tools].index(tool)}]"
+
     def _framed(self, chunks: list[dict[str, Any]]) -> bytes:
         return b"".join(_frame(chunk, named=self._format is not openai) for chunk in chunks)
 
@@ -153,7 +179,7 @@ class Completion:
     def __init__(self, serving: Serving, body: dict[str, Any]) -> None:
         fields = Fields(body)
         options = fields.object("stream_options")
-        limit, seed = fields.integer("max_tokens", 1), fields.integer("seed", 0)
+        limit, seed = fields.integer("max_tokens", 1), fields.integer("seed", -(2**63))
         self._serving = serving
         self._settings = Sampling(
             max_new_tokens=_USUAL_LIMIT if limit is None else limit,

@@ -20,6 +20,7 @@ INERT = frozenset(
         "container",
         "context_management",
         "defer_loading",
+        "eager_input_streaming",
         "encrypted_content",
         "id",
         "include",
@@ -45,15 +46,26 @@ INERT = frozenset(
     }
 )
 
-# What a field says that asks for nothing special, beside null, false, 0 and what is empty.
+# What a field says that asks for nothing special, beside null and what is empty.
 _USUAL: dict[str, tuple[Any, ...]] = {
+    "allowed_callers": (["direct"],),
+    "background": (False,),
     "best_of": (1,),
+    "echo": (False,),
+    "frequency_penalty": (0,),
+    "function_call": ("auto",),
+    "ignore_eos": (False,),
+    "logprobs": (False,),
+    "min_p": (0,),
     "modalities": (["text"],),
     "n": (1,),
+    "presence_penalty": (0,),
     "repetition_penalty": (1,),
     "summary": ("auto",),
     "thinking": ({"type": "disabled"},),
     "tool_choice": ("auto",),
+    "top_k": (0,),
+    "top_logprobs": (0,),
     "truncation": ("disabled",),
     "verbosity": ("medium",),
 }
@@ -66,8 +78,13 @@ def check(body: Any, paths: Iterable[str]) -> None:
     for path in paths:
         name = path.rpartition(".")[2]
         value = _value(body, path)
-        if name not in INERT and value and value not in _USUAL.get(name, ()):
+        if name not in INERT and value is not None and not _is_usual(name, value):
             raise ApiError(400, "is not supported: leave it out", field=path, code="unsupported_parameter")
+
+
+def _is_usual(name: str, value: Any) -> bool:
+    """In Python 0 is False; in a request ``logprobs: 0`` is not ``logprobs: false``."""
+    return any(value == usual and isinstance(value, bool) == isinstance(usual, bool) for usual in _USUAL.get(name, ()))
 
 
 def _value(body: Any, path: str) -> Any:

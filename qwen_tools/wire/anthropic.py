@@ -110,7 +110,7 @@ def read_head(fields: Fields, tools: list[Tool], lost: list[str]) -> dict[str, A
         "include_usage": stream,  # this format's streams always say it
         "response_schema": schema,
     }
-    lost += fields.unread() + (output.unread() if output else [])
+    lost += fields.unread() + [path for each in (output, wanted) if each for path in each.unread()]
     if isinstance(metadata, Mapping) and set(metadata) - {NAMES}:
         lost.append("metadata")
     return head

@@ -94,7 +94,9 @@ def read_head(fields: Fields, tools: list[Tool], lost: list[str]) -> dict[str, A
         "include_usage": stream_options is not None and stream_options.flag("include_usage") is True,
         "response_schema": _read_format(fields),
     }
-    lost += [path for path in fields.unread() if path != "function_call"]
+    if fields.get("web_search_options") is not None:  # also an empty one asks for a search
+        lost.append("web_search_options")
+    lost += fields.unread() + (stream_options.unread() if stream_options else [])
     if isinstance(metadata, Mapping) and set(metadata) - {NAMES}:
         lost.append("metadata")
     return head
@@ -114,6 +116,8 @@ def _read_choice(fields: Fields) -> tuple[str, tuple[str, ...] | None]:
         entry = Fields(item, path)
         entry.one_of("type", ("function",))
         names.append((entry.object("function") or Fields(None, entry.at("function"))).need("name"))
+    if not names:
+        raise WireError(allowed.at("tools"), "must be a list of at least one tool")
     return allowed.one_of("mode", ("auto", "required"), "auto"), tuple(names)
 
 

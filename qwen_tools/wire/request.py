@@ -159,7 +159,8 @@ def kept_head(request: Request, format: str, read_head: Any, head: dict[str, Any
         return head
     unread: list[str] = []
     same = replace(request, **read_head(Fields(before), request.tools, unread)) == request
-    kept = before if same else {**{key: before[key] for key in unread if key in before}, **head}
+    own = {key: value for key, value in before.items() if any(f"{path}.".startswith(f"{key}.") for path in unread)}
+    kept = before if same else {**own, **head}
     return {key: value for key, value in kept.items() if key != "tools"}
 
 

@@ -85,6 +85,7 @@ def read_head(fields: Fields, tools: list[Tool], lost: list[str]) -> dict[str, A
     choice, allowed = _read_choice(fields)
     parallel = fields.flag("parallel_tool_calls")
     text = fields.object("text")
+    inner = [each for each in (text, fields.object("stream_options"), fields.object("reasoning")) if each]
     metadata = fields.get("metadata")
     stream = fields.flag("stream") is True
     head = {
@@ -101,7 +102,7 @@ def read_head(fields: Fields, tools: list[Tool], lost: list[str]) -> dict[str, A
         "include_usage": stream,  # this format's streams always say it
         "response_schema": _read_format(text) if text else None,
     }
-    lost += fields.unread() + (text.unread() if text else [])
+    lost += fields.unread() + [path for each in inner for path in each.unread()]
     if isinstance(metadata, Mapping) and set(metadata) - {NAMES}:
         lost.append("metadata")
     return head
@@ -120,6 +121,8 @@ def _read_choice(fields: Fields) -> tuple[str, tuple[str, ...] | None]:
         entry = Fields(item, path)
         entry.one_of("type", ("function",))
         names.append(entry.need("name"))
+    if not names:
+        raise WireError(choice.at("tools"), "must be a list of at least one tool")
     return choice.one_of("mode", ("auto", "required"), "auto"), tuple(names)
 
 
