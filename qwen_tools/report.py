@@ -189,6 +189,26 @@ def interval(row: Mapping[str, Any]) -> str:
     return f"{100 * row['low']:.0f}–{100 * row['high']:.0f} %"
 
 
+def costs(row: Mapping[str, Any], of: str = "/") -> list[str]:
+    """An arm's counts and means (see ``compare.summary``) as cells: called, valid, right, tokens read, tokens written,
+    seconds to the first token and to the end. ``of`` stands between a count and what it is counted among.
+    """
+    return [
+        f"{row['called']}{of}{row['ran']}" if row["ran"] else "–",
+        str(row["valid"]) if row["ran"] else "–",
+        f"{row['right']}{of}{row['judged']}" if row["judged"] else "–",
+        number(row["prompt_tokens"], 0),
+        number(row["new_tokens"], 0),
+        number(row["first_token_s"], 2),
+        number(row["total_s"], 2),
+    ]
+
+
+def number(value: float | None, digits: int) -> str:
+    """A number as a cell, and a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
 # --- A comparison ---------------------------------------------------------------------------------
 
 
@@ -196,16 +216,14 @@ def _summary_table(summary: Mapping[str, Mapping[str, Any]], arms: Mapping[str, 
     rows = [
         [
             f"<strong>{text(arm)}</strong>",
-            f"{row['called']} of {row['ran']}" if row["ran"] else "–",
-            str(row["valid"]) if row["ran"] else "–",
-            f"<strong>{row['right']} of {row['judged']}</strong>" if row["judged"] else "–",
-            _number(row["prompt_tokens"], 0),
-            _number(row["new_tokens"], 0),
-            _number(row["first_token_s"], 2),
-            _number(row["total_s"], 2),
+            called,
+            valid,
+            f"<strong>{right}</strong>" if row["judged"] else right,
+            *means,
             f'<span class="wide">{text(arms[arm])}</span>',
         ]
         for arm, row in summary.items()
+        for called, valid, right, *means in [costs(row, " of ")]
     ]
     head = ["arm", "called", "valid", "right", "prompt tokens", "new tokens", "first token, s", "end, s", "what it is"]
     return table(head, rows, range(1, 8))
@@ -315,7 +333,7 @@ def _attempts(outcome: Mapping[str, Any]) -> str:
 
 def _per_right_charts(rows: Mapping[str, Mapping[str, Any]]) -> str:
     charts = [
-        chart(title, [Bar(arm, [row[key] or 0], _number(row[key], digits) + unit) for arm, row in rows.items()])
+        chart(title, [Bar(arm, [row[key] or 0], number(row[key], digits) + unit) for arm, row in rows.items()])
         for title, key, digits, unit in (
             ("Tokens a right answer", "tokens_per_right", 0, ""),
             ("Seconds a right answer", "seconds_per_right", 2, " s"),
@@ -485,9 +503,5 @@ def _marked(body: str, kinds: Sequence[str]) -> str:
     return "".join(parts)
 
 
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
 def _sum(one: float | None, two: float | None, digits: int) -> str:
-    return f"{_number(one, digits)} + {_number(two, digits)}"
+    return f"{number(one, digits)} + {number(two, digits)}"

@@ -24,9 +24,7 @@ from .results import (
     asking_arguments,
     check_folder,
     columns,
-    costs,
     model_of,
-    number,
     words_of,
     write_page,
 )
@@ -186,7 +184,7 @@ def _view(data: Mapping[str, Any]) -> list[str]:
     right = [[arm, *(_share(of_arm[arm]) for of_arm in data["summary"].values())] for arm in overall]
     lines += ["", *columns([["right (95 %)", *data["summary"]], *right])]
     cost = [
-        [arm, *costs(row), number(row["tokens_per_right"], 0), number(row["seconds_per_right"], 2)]
+        [arm, *report.costs(row), report.number(row["tokens_per_right"], 0), report.number(row["seconds_per_right"], 2)]
         for arm, row in overall.items()
     ]
     lines += ["", *columns([["all", *COSTS, "tokens/right", "s/right"], *cost])]

@@ -14,7 +14,7 @@ from ..engines import Settings, open_engine
 from ..errors import UserError
 from ..families import read_options
 from ..tool_sources import load as load_tools
-from .results import COSTS, arms_argument, arms_of, asking_arguments, check_folder, columns, costs, model_of, write_page
+from .results import COSTS, arms_argument, arms_of, asking_arguments, check_folder, columns, model_of, write_page
 from .terminal import say, visible
 
 _MARKS = {True: "yes", False: "no", None: "–"}
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _summary_view(data: Mapping[str, Any]) -> list[str]:
     """Counts and means by arm, and what went wrong by task."""
-    rows = [[arm, *costs(row)] for arm, row in data["summary"].items()]
+    rows = [[arm, *report.costs(row)] for arm, row in data["summary"].items()]
     lines = columns([["arm", *COSTS], *rows])
     for task in data["tasks"]:
         wrong = [each for each in task["outcomes"] if each["why"]]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ..compare import ARMS, is_api
 from ..errors import UserError
 from .terminal import say
 
-# The heads of ``costs``.
+# The heads of ``report.costs``.
 COSTS = ("called", "valid", "right", "prompt", "new", "first s", "end s")
 
 
@@ -54,24 +53,6 @@ def arms_of(text: str) -> list[str]:
 def model_of(model: str | None, arms: Sequence[str]) -> str | None:
     """The model to open: APIs alone need none here."""
     return arms[0] if model is None and all(map(is_api, arms)) else model
-
-
-def costs(row: Mapping[str, Any]) -> list[str]:
-    """An arm's counts and means (see ``compare.summary``) as cells."""
-    return [
-        f"{row['called']}/{row['ran']}" if row["ran"] else "–",
-        str(row["valid"]) if row["ran"] else "–",
-        f"{row['right']}/{row['judged']}" if row["judged"] else "–",
-        number(row["prompt_tokens"], 0),
-        number(row["new_tokens"], 0),
-        number(row["first_token_s"], 2),
-        number(row["total_s"], 2),
-    ]
-
-
-def number(value: float | None, digits: int) -> str:
-    """A number as a cell, and a dash where there is none."""
-    return "–" if value is None else f"{value:.{digits}f}"
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
