@@ -271,12 +271,7 @@ class _Asked:
         if messages[0].role != "system":
             system = system_text(asked, tools) if self.system is None else self.system
             messages[:0] = [] if system is None else [Message("system", system)]
-        # The model's own way, unless the caller says how.
-        settings = (
-            self.settings
-            if self.settings.temperature is not None
-            else replace(self.settings, do_sample=asked.do_sample)
-        )
+        settings = self.settings.defaulting_to(asked.do_sample)
         options = None if isinstance(engine, ApiEngine) else self.options
         # Where the engine keeps a cache, no arm may profit from an earlier one.
         getattr(engine, "forget", lambda: None)()

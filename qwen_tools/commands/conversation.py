@@ -26,8 +26,6 @@ from ..template import TemplatePrompt
 from ..tools import Tool, Toolbox
 from .stop import Stop
 
-_SAMPLING = ("do_sample", "temperature", "top_p", "top_k", "min_p")
-
 
 @dataclass
 class Asking:
@@ -120,9 +118,7 @@ class Conversation:
         lost = None
         stop = Stop(careful=(__name__, run_loop.__module__))
         known = profile(self.engine.name)
-        settings = self.asking.settings
-        if all(getattr(settings, name, None) is None for name in _SAMPLING):
-            settings = replace(settings, do_sample=known.do_sample)
+        settings = self.asking.settings.defaulting_to(known.do_sample)
         try:
             with stop.listening():
                 self._add(new)

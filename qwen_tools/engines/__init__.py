@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ..errors import UserError
@@ -73,6 +73,11 @@ class Settings:
                 raise UserError(f"{name} must be {wanted}, not {value}")
         if not all(self.stop):
             raise UserError("a stop string must not be empty")
+
+    def defaulting_to(self, do_sample: bool | None) -> Settings:
+        """These, with ``do_sample`` where nothing in them says how a token is chosen."""
+        said = (self.do_sample, self.temperature, self.top_p, self.top_k, self.min_p)
+        return self if any(each is not None for each in said) else replace(self, do_sample=do_sample)
 
 
 class Engine(Protocol):

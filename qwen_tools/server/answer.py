@@ -49,9 +49,7 @@ class Serving:
             given["top_p"] = sys.float_info.min
         if "seed" in given:  # any whole number is one in OpenAI's format
             given["seed"] %= 2**64
-        if not given.keys() & {"temperature", "top_p", "top_k"}:
-            given["do_sample"] = profile(self.engine.name).do_sample
-        return Settings(max_new_tokens=limit, **given)
+        return Settings(max_new_tokens=limit, **given).defaulting_to(profile(self.engine.name).do_sample)
 
 
 class Reins:
