@@ -18,9 +18,8 @@ from qwen_tools.prompt import Prompt
 from qwen_tools.validate import check_schema, problem
 from training import heldout, mainjob
 from training.batches import BatchEngine
-from training.conversations import VALIDATION, groups
+from training.conversations import TOOLS, VALIDATION, groups
 from training.evaluate import contains
-from training.tools import TOOLS
 from training.train import IGNORED, Learner, packed
 
 

@@ -77,24 +77,44 @@ def _sum_then_root(make: Maker, language: str) -> Chain:
     make.needs("plus", "square_root")
     total = make.step("plus", language, left=left, right=right)
     root = make.step("square_root", language, x=_read(total, ""))
-    ask = (
-        f"Add {left.text} and {right.text}, then take the square root of the sum.",
-        f"先把 {left.text} 和 {right.text} 相加，再开平方。",
+    ask = make.random.choice(
+        [
+            (
+                f"Add {left.text} and {right.text}, then take the square root of the sum.",
+                f"先把 {left.text} 和 {right.text} 相加，再开平方。",
+            ),
+            (
+                f"What is the square root of the sum of {left.text} and {right.text}?",
+                f"{left.text} 加 {right.text} 的和，开平方是多少？",
+            ),
+        ]
     )
     value = _read(root, "root")
     return Chain([total], root, ask, (f"The result is {value}.", f"结果是 {value}。"))
 
 
-def _sum_of_roots(make: Maker, language: str) -> Chain:
+def _of_two_roots(make: Maker, language: str) -> Chain:
     left, right = make.draw("square_root", "x", language), make.draw("square_root", "x", language)
-    make.needs("square_root", "plus")
+    name, asks = make.random.choice([("plus", _SUMS), ("plus", _SUMS), ("times", _PRODUCTS)])
+    make.needs("square_root", name)
     roots = [make.step("square_root", language, x=each) for each in (left, right)]
-    total = make.step("plus", language, left=_read(roots[0], "root"), right=_read(roots[1], "root"))
-    ask = (
-        f"What do the square roots of {left.text} and {right.text} add up to?",
-        f"{left.text} 的平方根加 {right.text} 的平方根是多少？",
-    )
-    return Chain(roots, total, ask, (f"They add up to {total.result}.", f"结果是 {total.result}。"))
+    last = make.step(name, language, left=_read(roots[0], "root"), right=_read(roots[1], "root"))
+    english, chinese = make.random.choice(asks)
+    ask = english.format(left.text, right.text), chinese.format(left.text, right.text)
+    return Chain(roots, last, ask, (f"The result is {last.result}.", f"结果是 {last.result}。"))
+
+
+_SUMS = [
+    ("What do the square roots of {} and {} add up to?", "{} 的平方根加 {} 的平方根是多少？"),
+    ("The root of {} plus the root of {}, please.", "请算出 {} 和 {} 各自的平方根，再相加。"),
+    ("Take the square root of {}, take that of {}, and add the two.", "先求{}和{}的平方根，然后求两个平方根之和。"),
+    ("√{} + √{}, in numbers?", "√{} 与 √{} 的和是多少？"),
+    ("How much is the square root of {} together with the one of {}?", "{}的平方根和{}的平方根加起来等于多少"),
+]
+_PRODUCTS = [
+    ("Multiply the square root of {} by the square root of {}.", "{} 的平方根乘以 {} 的平方根是多少？"),
+    ("What is the product of the roots of {} and {}?", "求{}和{}的平方根之积。"),
+]
 
 
 def _price_of_many(make: Maker, language: str) -> Chain:
@@ -160,6 +180,6 @@ def _found_then_read(make: Maker, language: str) -> Chain:
 
 
 CHAINS: list[Callable[[Maker, str], Chain]] = [
-    _weather_of_customer, _first_file, _share_in_money, _travel_time, _sum_then_root, _sum_of_roots,
+    _weather_of_customer, _first_file, _share_in_money, _travel_time, _sum_then_root, _of_two_roots, _of_two_roots,
     _price_of_many, _warmer, _headline_translated, _hours_between, _found_then_read,
 ]  # fmt: skip

@@ -17,12 +17,13 @@ from qwen_tools.executor import execute, refusal
 from qwen_tools.messages import Message, ToolCall
 from qwen_tools.tools import Tool, Toolbox
 
-from . import sentences
+from . import households, pastimes, sentences, tools, towns, trades
 from .chains import CHAINS
+from .invented import Invented
 from .lookups import akin, lookup
-from .tools import TOOLS, Invented
 from .values import Value, joined
 
+TOOLS = [*tools.TOOLS, *towns.TOOLS, *households.TOOLS, *trades.TOOLS, *pastimes.TOOLS]
 # Tools kept for choosing a checkpoint, by first name; none of a chain is among them.
 VALIDATION = frozenset(
     [
@@ -36,10 +37,23 @@ VALIDATION = frozenset(
         "mail_out",
         "species_info",
         "zone_time",
+        "dark_lamp",
+        "passport_slot",
+        "minibar_tab",
+        "cow_yield",
+        "tyre_bar",
+        "who_has",
+        "newest_snapshot",
+        "hearing_slot",
+        "array_yield",
+        "hut_beds",
+        "rhyme_hunt",
+        "log_sighting",
     ]
 )
 # Areas whose tools cannot answer each other's questions, near as they are: the hard cases of "no tool fits".
 _NEAR = frozenset(["dates", "file", "geometry", "health", "home", "physics", "random", "sport", "statistics", "todo"])
+_UNSEEN = 0.3  # the share of tools that come from ``lookups``
 # Areas in which something is done rather than found out.
 _DEEDS = frozenset(["home", "message", "music", "order", "timer", "calendar", "booking"])
 _BY_NAME = {tool.names[0]: tool for tool in TOOLS}
@@ -201,21 +215,23 @@ class Maker:
             return joined([str(each) for each in value], language)
         return str(value)
 
-    def _any(self) -> Invented:
-        """A tool; one of the group's when that is complete."""
-        if self._frozen:
-            return self.random.choice(list(self._offered.values())).invented
-        return self._new()
+    def _any(self, language: str) -> Invented:
+        """A tool that can be asked for in the language; one of the group's when that is complete."""
+        known = [each.invented for each in self._offered.values()] if self._frozen else self._tools
+        able = [each for each in known if language in each.asks]
+        if not able:
+            raise Unfit
+        return self.random.choice(able) if self._frozen or self.random.random() > _UNSEEN else lookup(self.random)
 
     def _new(self) -> Invented:
-        """A tool of the tables, or, more often than not, one that nobody has seen."""
-        return lookup(self.random) if self.random.random() < 0.55 else self.random.choice(self._tools)
+        """A tool to be offered: of the tables, or one that nobody has seen."""
+        return lookup(self.random) if self.random.random() < _UNSEEN else self.random.choice(self._tools)
 
     # --- Kinds of conversations -------------------------------------------------------------------
 
     def single(self, language: str) -> Conversation:
         """One call, one result, one answer."""
-        use = self.use(self._any(), language)
+        use = self.use(self._any(language), language)
         return Conversation(
             "single",
             language,
@@ -224,7 +240,7 @@ class Maker:
 
     def many(self, language: str) -> Conversation:
         """Several calls of one tool in one answer: the question lists values for one of its slots."""
-        random, invented = self.random, self._any()
+        random, invented = self.random, self._any(language)
         first = self.use(invented, language)
         slots = [
             key
@@ -258,9 +274,9 @@ class Maker:
         """Calls of different tools, or of one tool with other values throughout, in one answer."""
         if language not in sentences.AND_THEN:
             raise Unfit
-        invented = self._any()
+        invented = self._any(language)
         first = self.use(invented, language)
-        second = self.use(invented if self.random.random() < 0.4 and first.values else self._any(), language)
+        second = self.use(invented if self.random.random() < 0.4 and first.values else self._any(language), language)
         if first.call.name == second.call.name and first.call.arguments == second.call.arguments:
             raise Unfit
         then = second.question if language == "zh" else second.question[0].lower() + second.question[1:]
@@ -284,8 +300,9 @@ class Maker:
 
     def chain(self, language: str) -> Conversation:
         """A second call that needs the first one's result."""
-        if language not in ("en", "zh") or _BY_NAME["compute"] not in self._tools:
+        if _BY_NAME["compute"] not in self._tools:
             raise Unfit
+        language = language if language == "en" else "zh"
         made = self.random.choice(CHAINS)(self, language)
         place = ("en", "zh").index(language)
         second, answer = made.second, made.say[place] if made.say else made.second.answer
@@ -315,7 +332,7 @@ class Maker:
 
     def mistake(self, language: str) -> Conversation:
         """A wrong call, the executor's own words about it, the right call. The wrong one is not learnt."""
-        random, use = self.random, self.use(self._any(), language)
+        random, use = self.random, self.use(self._any(language), language)
         arguments, required = dict(use.call.arguments), use.offered.tool.parameters["required"]
         name = use.call.name
         enums = [key for key in arguments if "enum" in use.offered.tool.parameters["properties"][key]]
@@ -354,7 +371,7 @@ class Maker:
 
     def misspelt(self, language: str) -> Conversation:
         """The user's word is unknown to the tool, which knows a near one."""
-        random, invented = self.random, self._any()
+        random, invented = self.random, self._any(language)
         use = self.use(invented, language)
         slots = [
             key
@@ -380,7 +397,7 @@ class Maker:
 
     def failure(self, language: str) -> Conversation:
         """A tool that fails, or was not allowed: said honestly, not tried again."""
-        use, random = self.use(self._any(), language), self.random
+        use, random = self.use(self._any(language), language), self.random
         if random.random() < 0.3:
             content = refusal(
                 "", "denied", "The user did not allow this call. Do not try it again; say what you would have done."
@@ -394,7 +411,7 @@ class Maker:
 
     def repeated(self, language: str) -> Conversation:
         """The same call again is a mistake; what follows is the answer."""
-        use = self.use(self._any(), language)
+        use = self.use(self._any(language), language)
         told = refusal(
             "",
             "repeated",
@@ -424,7 +441,7 @@ class Maker:
         foreign = [each for each in others if not each.topics & taken]
         if taken & {"search", "code", "calculation"}:  # those can answer most things
             foreign = [each for each in foreign if each.topics & _DEEDS]
-        elif near and random.random() < 0.5:
+        elif near and random.random() < 0.25:
             foreign = near
         if not foreign:
             raise Unfit
@@ -457,7 +474,7 @@ class Maker:
 
     def longer(self, language: str) -> Conversation:
         """A second question behind the first: thanks, the same for another value, another tool, or no tool."""
-        random, invented = self.random, self._any()
+        random, invented = self.random, self._any(language)
         use = self.use(invented, language)
         messages = [_ask(use.question), _calls(use.call), _told(use.result), _say(use.answer)]
         slots = [
@@ -479,7 +496,7 @@ class Maker:
                 _say(again.answer),
             ]
         elif kind == "other":
-            other = self.use(self._any(), language)
+            other = self.use(self._any(language), language)
             messages += [_ask(other.question), _calls(other.call), _told(other.result), _say(other.answer)]
         else:
             question, answer = random.choice((sentences.THANKS if kind == "thanks" else sentences.KNOWN)[language])
@@ -547,7 +564,7 @@ class Maker:
         return Group(self._system(), [], conversations)
 
     def _language(self) -> str:
-        return self.random.choices(["en", "zh", "es", "fr", "de"], [64, 21, 5, 5, 5])[0]
+        return self.random.choices(["en", "zh", "es", "fr", "de"], [50, 17, 11, 11, 11])[0]
 
     def _system(self) -> str | None:
         return self.random.choice(sentences.SYSTEMS) if self.random.random() < 0.35 else None
@@ -555,16 +572,16 @@ class Maker:
 
 # How often each kind is drawn; the first of a group decides which tools are offered, so chains come first.
 _KINDS = {
-    "single": 30,
+    "single": 40,
     "many": 10,
     "several": 8,
     "chain": 10,
-    "mistake": 5,
-    "misspelt": 3,
+    "mistake": 6,
+    "misspelt": 4,
     "failure": 4,
     "repeated": 2,
-    "unsuitable": 17,
-    "known": 9,
+    "unsuitable": 9,
+    "known": 8,
     "unclear": 3,
     "longer": 7,
 }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from .tools import Invented
+from .invented import Invented
 from .values import Kind, Value
 
 

@@ -65,9 +65,27 @@ KNOWN = {
         ("最大的行星是哪一颗？", "太阳系中最大的行星是木星。"),
         ("写一句关于春天的话。", "春风轻轻吹过，枝头的花悄悄开了。"),
     ],
-    "es": [("Hola", "¡Hola! ¿En qué puedo ayudarte?"), ("¿Quién eres?", "Soy Qwen, un asistente creado por Alibaba Cloud."), ("¿Cuál es la capital de Italia?", "La capital de Italia es Roma.")],
-    "fr": [("Bonjour", "Bonjour ! Comment puis-je vous aider ?"), ("Qui es-tu ?", "Je suis Qwen, un assistant créé par Alibaba Cloud."), ("Quelle est la capitale de l'Espagne ?", "La capitale de l'Espagne est Madrid.")],
-    "de": [("Hallo", "Hallo! Wie kann ich helfen?"), ("Wer bist du?", "Ich bin Qwen, ein Assistent von Alibaba Cloud."), ("Was ist die Hauptstadt von Österreich?", "Die Hauptstadt von Österreich ist Wien.")],
+    "es": [
+        ("Hola", "¡Hola! ¿En qué puedo ayudarte?"), ("¿Quién eres?", "Soy Qwen, un asistente creado por Alibaba Cloud."),
+        ("¿Cuál es la capital de Italia?", "La capital de Italia es Roma."), ("¿Quién escribió el Quijote?", "El Quijote lo escribió Miguel de Cervantes."),
+        ("¿Cuántos lados tiene un hexágono?", "Un hexágono tiene seis lados."), ("Cuéntame un chiste corto.", "¿Qué hace una abeja en el gimnasio? ¡Zum-ba!"),
+        ("¿Qué es un sinónimo?", "Un sinónimo es una palabra que significa lo mismo, o casi lo mismo, que otra."), ("Buenos días", "¡Buenos días! ¿Cómo puedo ayudarte?"),
+        ("¿Es la Luna un planeta?", "No, la Luna es un satélite de la Tierra."),
+    ],
+    "fr": [
+        ("Bonjour", "Bonjour ! Comment puis-je vous aider ?"), ("Qui es-tu ?", "Je suis Qwen, un assistant créé par Alibaba Cloud."),
+        ("Quelle est la capitale de l'Espagne ?", "La capitale de l'Espagne est Madrid."), ("Qui a écrit Les Misérables ?", "Les Misérables ont été écrits par Victor Hugo."),
+        ("Combien de côtés a un triangle ?", "Un triangle a trois côtés."), ("Raconte-moi une blague courte.", "Que fait une fraise sur un cheval ? Tagada, tagada !"),
+        ("Qu'est-ce qu'un synonyme ?", "Un synonyme est un mot qui a le même sens, ou presque, qu'un autre."), ("Bonsoir", "Bonsoir ! Que puis-je faire pour vous ?"),
+        ("Le Soleil est-il une étoile ?", "Oui, le Soleil est une étoile."),
+    ],
+    "de": [
+        ("Hallo", "Hallo! Wie kann ich helfen?"), ("Wer bist du?", "Ich bin Qwen, ein Assistent von Alibaba Cloud."),
+        ("Was ist die Hauptstadt von Österreich?", "Die Hauptstadt von Österreich ist Wien."), ("Wer hat den Faust geschrieben?", "Den Faust hat Johann Wolfgang von Goethe geschrieben."),
+        ("Wie viele Beine hat ein Käfer?", "Ein Käfer hat sechs Beine."), ("Erzähl mir einen kurzen Witz.", "Was ist orange und geht über die Berge? Eine Wanderine."),
+        ("Was ist ein Synonym?", "Ein Synonym ist ein Wort, das dasselbe oder fast dasselbe bedeutet wie ein anderes."), ("Guten Morgen", "Guten Morgen! Was kann ich für Sie tun?"),
+        ("Ist der Mond ein Planet?", "Nein, der Mond ist ein Trabant der Erde."),
+    ],
 }  # fmt: skip
 
 # Asked without any tool: honest about what cannot be known.
@@ -89,9 +107,9 @@ NO_TOOL = {
         "I can't do that here: the tools I have are for other things.",
     ],
     "zh": ["抱歉，我现有的工具无法完成这个请求。", "我没有合适的工具来处理这个问题。", "目前提供的工具不支持这个操作。"],
-    "es": ["Lo siento, ninguna de mis herramientas sirve para eso."],
-    "fr": ["Désolé, aucun de mes outils ne permet cela."],
-    "de": ["Leider kann keines meiner Werkzeuge das."],
+    "es": ["Lo siento, ninguna de mis herramientas sirve para eso.", "No tengo una herramienta adecuada para responder a eso."],
+    "fr": ["Désolé, aucun de mes outils ne permet cela.", "Je n'ai pas d'outil qui convienne à cette question."],
+    "de": ["Leider kann keines meiner Werkzeuge das.", "Dafür habe ich kein passendes Werkzeug."],
 }  # fmt: skip
 
 FAILED = {
@@ -127,14 +145,23 @@ AGAIN = {
 AND_THEN = {
     "en": ["{first} {second}", "{first} Also: {then}", "{first} And {then}", "Two things. {first} {second}"],
     "zh": ["{first}{second}", "{first}另外，{second}"],
+    "es": ["{first} {second}", "Dos cosas: {first} {second}"],
+    "fr": ["{first} {second}", "Deux choses : {first} {second}"],
+    "de": ["{first} {second}", "Zwei Dinge: {first} {second}"],
 }
 IN_FRONT = {
     "en": ["Please help me. ", "Hi! ", "I'm planning my week. ", "I need this for a report. ", "Could you help? ", "Quick question: ", "My colleague asked me this. ", "Hey, ", "For my homework: ", "I was reading something and got curious. "],
     "zh": ["请问，", "你好，", "麻烦帮个忙，", "我在写报告，"],
+    "es": ["Por favor: ", "Hola. ", "Una pregunta rápida. "],
+    "fr": ["Bonjour. ", "Une petite question. ", "S'il te plaît : "],
+    "de": ["Hallo! ", "Kurze Frage. ", "Bitte hilf mir. "],
 }  # fmt: skip
 BEHIND = {
     "en": [" Thanks.", " Please be quick.", " I would appreciate it.", " Use the tools you have."],
     "zh": ["谢谢。"],
+    "es": [" Gracias."],
+    "fr": [" Merci."],
+    "de": [" Danke."],
 }
 
 SYSTEMS = (

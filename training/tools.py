@@ -1,21 +1,17 @@
 """The invented tools that the training conversations use: schemas, ways of asking, results, ways of answering.
 
 None of them is a tool of a benchmark or of the held-out evaluation; a test checks the names and the sentences.
-
-A way of asking is a template: ``{slot}`` is an argument in the words of the question, ``[...]`` a part that may be left
-out. A slot that stands only in such parts is optional. An answer's ``{...}`` are slots and keys of the result.
 """
 
 from __future__ import annotations
 
 import math
-import re
 import statistics
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
+from .invented import Invented, rounded, tool
 from .values import (
     CITY,
     COUNTRY,
@@ -31,7 +27,6 @@ from .values import (
     SENTENCE,
     TICKER,
     TOPIC,
-    Kind,
     amount,
     choice,
     clock_time,
@@ -49,59 +44,12 @@ from .values import (
     words,
 )  # fmt: skip
 
-Result = Callable[[Mapping[str, Any], Random], Any]
-
-
-@dataclass(frozen=True)
-class Invented:
-    """A tool with everything that is needed to talk about it.
-
-    ``topics`` are the areas of its answers: a tool that shares one might answer the question too. ``slots`` maps the
-    placeholder to (names of the parameter, descriptions, kind). ``asks`` and ``says`` are by language.
-    """
-
-    topics: frozenset[str]
-    names: tuple[str, ...]
-    about: tuple[str, ...]
-    slots: dict[str, tuple[tuple[str, ...], tuple[str, ...], Kind]]
-    asks: dict[str, list[str]]
-    says: dict[str, list[str]]
-    result: Result
-    required: frozenset[str] = field(default_factory=frozenset)
-
-
 TOOLS: list[Invented] = []
 
 
-def _tool(
-    topics: str,
-    names: str,
-    about: str,
-    slots: Mapping[str, tuple[str, Kind]],
-    result: Result,
-    asks: Mapping[str, list[str]],
-    says: Mapping[str, list[str]],
-) -> None:
-    """Add a tool. In the keys of ``slots`` and in the texts, alternatives stand between bars."""
-    table = {
-        key.split("|")[0]: (tuple(key.split("|")), tuple(about_slot.split("|")), kind)
-        for key, (about_slot, kind) in slots.items()
-    }
-    always = set(table)
-    for template in (each for templates in asks.values() for each in templates):
-        always &= set(re.findall(r"\{(\w+)\}", re.sub(r"\[[^][]*\]", "", template)))
-    TOOLS.append(
-        Invented(
-            frozenset(topics.split()), tuple(names.split("|")), tuple(about.split("|")), table,
-            dict(asks), dict(says), result, frozenset(always),
-        )
-    )  # fmt: skip
-
-
-def _round(value: float, digits: int = 2) -> float | int:
-    """Rounded; whole numbers without a fraction."""
-    value = round(value, digits)
-    return int(value) if float(value).is_integer() else value
+def _tool(*description: Any) -> None:
+    """Add a tool."""
+    TOOLS.append(tool(*description))
 
 
 # --- Weather and places -------------------------------------------------------------------------------------------
@@ -168,7 +116,8 @@ _tool(
 def _moment(v: Mapping[str, Any], r: Random) -> Any:
     day = f"2026-{r.randint(1, 12):02}-{r.randint(1, 28):02}"
     text = f"{day} {r.randint(0, 23):02}:{r.randint(0, 59):02}:{r.randint(0, 59):02}"
-    return r.choice([text, f"Monday, {text} UTC", f"{text} +08:00"])
+    weekday = r.choice(["Monday", "Tuesday", "Wednesday", "Friday", "Saturday"])
+    return r.choice([text, f"{weekday}, {text}", f"{text} UTC ({weekday})", f"{text} ({weekday})", f"{text} +08:00"])
 
 
 _tool(
@@ -219,7 +168,7 @@ _tool(
 
 def _evaluated(v: Mapping[str, Any], r: Random) -> Any:
     value = eval(v["expression"], {"__builtins__": {}, "sqrt": math.sqrt})  # noqa: S307 - written in values.py
-    return _round(value, r.choice([6, 12]))
+    return rounded(value, r.choice([6, 12]))
 
 
 _tool(
@@ -237,34 +186,34 @@ _tool(
     {"en": ["The square root of {x} is {root}.", "√{x} = {root}"], "zh": ["{x} 的平方根是 {root}。"], "es": ["La raíz cuadrada de {x} es {root}."], "de": ["Die Quadratwurzel von {x} ist {root}."]},
 )  # fmt: skip
 _tool(
-    "sum calculation", "total_of|add_list|numbers.total", "Add up a list of numbers.", {"values|numbers|items": ("The numbers", NUMBERS)}, lambda v, r: {"total": _round(sum(v["values"]), 6)},
+    "sum calculation", "total_of|add_list|numbers.total", "Add up a list of numbers.", {"values|numbers|items": ("The numbers", NUMBERS)}, lambda v, r: {"total": rounded(sum(v["values"]), 6)},
     {"en": ["Add up {values}.", "What is the total of {values}?", "Sum these numbers: {values}"], "zh": ["把{values}加起来是多少？", "求和：{values}"]}, {"en": ["The total is {total}.", "They add up to {total}."], "zh": ["总和是 {total}。"]},
 )  # fmt: skip
 _tool(
     "sum calculation", "plus|add_two|sum_pair|arith.add", "Add two numbers.", {"left|a|first|x": ("First number|", number(1, 9000, 2)), "right|b|second|y": ("Second number|", number(1, 9000, 2))},
-    lambda v, r: _round(v["left"] + v["right"], 6), {"en": ["What is {left} plus {right}?", "Add {left} and {right}.", "{left} + {right}"], "zh": ["{left} 加 {right} 等于多少？", "{left}与{right}之和是多少？"]},
+    lambda v, r: rounded(v["left"] + v["right"], 6), {"en": ["What is {left} plus {right}?", "Add {left} and {right}.", "{left} + {right}"], "zh": ["{left} 加 {right} 等于多少？", "{left}与{right}之和是多少？"]},
     {"en": ["{left} plus {right} is {value}.", "The sum is {value}."], "zh": ["{left} 加 {right} 等于 {value}。"]},
 )  # fmt: skip
 _tool(
     "product calculation", "times|multiply_two|arith.product", "Multiply two numbers.", {"left|a|first|x": ("First factor|", number(2, 900, 1)), "right|b|second|y": ("Second factor|", number(2, 900, 1))},
-    lambda v, r: _round(v["left"] * v["right"], 6), {"en": ["Multiply {left} by {right}.", "What is {left} times {right}?", "What do I get for {left} x {right}?"], "zh": ["{left} 乘以 {right} 等于多少？"]}, {"en": ["{left} times {right} is {value}."], "zh": ["{left} 乘以 {right} 等于 {value}。"]},
+    lambda v, r: rounded(v["left"] * v["right"], 6), {"en": ["Multiply {left} by {right}.", "What is {left} times {right}?", "What do I get for {left} x {right}?"], "zh": ["{left} 乘以 {right} 等于多少？"]}, {"en": ["{left} times {right} is {value}."], "zh": ["{left} 乘以 {right} 等于 {value}。"]},
 )  # fmt: skip
 _tool(
     "percent calculation", "percent_of|percentage_value|sharePart", "Compute a percentage of an amount.", {"amount|base|total": ("The whole", amount(10, 40000)), "percent|rate|share": ("Percentage, 0 to 100", percent(1, 95))},
-    lambda v, r: {"value": _round(v["amount"] * v["percent"] / 100)}, {"en": ["What is {percent} of {amount}?", "How much is {percent} of {amount}?", "Take {percent} of {amount}."], "zh": ["{amount} 的 {percent} 是多少？"]},
+    lambda v, r: {"value": rounded(v["amount"] * v["percent"] / 100)}, {"en": ["What is {percent} of {amount}?", "How much is {percent} of {amount}?", "Take {percent} of {amount}."], "zh": ["{amount} 的 {percent} 是多少？"]},
     {"en": ["{percent} of {amount} is {value}."], "zh": ["{amount} 的 {percent} 是 {value}。"]},
 )  # fmt: skip
 _tool(
     "tip bill", "tip_amount|restaurant.tip|splitBill", "Work out the tip of a bill and what each person pays.",
     {"bill|total|amount": ("The bill", amount(10, 400)), "tip|tip_percent|percentage": ("Tip in percent", percent(5, 25)), "people|guests|num_people": ("Number of people who share|How many share; 1 when left out", integer(2, 9))},
-    lambda v, r: {"tip_sum": _round(v["bill"] * v["tip"] / 100), "each": _round(v["bill"] * (1 + v["tip"] / 100) / v.get("people", 1))},
+    lambda v, r: {"tip_sum": rounded(v["bill"] * v["tip"] / 100), "each": rounded(v["bill"] * (1 + v["tip"] / 100) / v.get("people", 1))},
     {"en": ["The bill is {bill}; what does each pay with a tip of {tip}[ split between {people} people]?", "Add a {tip} tip to a bill of {bill}[ and split it {people} ways]."], "zh": ["账单 {bill} 元，小费 {tip}[，{people} 个人平分]，每人付多少？"]},
     {"en": ["The tip is {tip_sum}, so each pays {each}."], "zh": ["每人付 {each}。"]},
 )  # fmt: skip
 _tool(
     "statistics mean", "describe_numbers|stat_summary|stats.measure|dataStatistic", "Compute one statistic of a list of numbers.|Statistics of data.",
     {"data|values|numbers|samples": ("The data points|List of numbers", NUMBERS), "measure|statistic|kind": ("Which statistic", choice("mean=mean|平均值", "median=median|中位数", "max=maximum|最大值", "min=minimum|最小值"))},
-    lambda v, r: {"value": _round({"mean": statistics.mean, "median": statistics.median, "max": max, "min": min}[v["measure"]](v["data"]), 4)},
+    lambda v, r: {"value": rounded({"mean": statistics.mean, "median": statistics.median, "max": max, "min": min}[v["measure"]](v["data"]), 4)},
     {"en": ["What is the {measure} of {data}?", "Give me the {measure} of these values: {data}.", "Find the {measure} for the data {data}."], "zh": ["{data}的{measure}是多少？", "求以下数据的{measure}：{data}"]}, {"en": ["The {measure} is {value}."], "zh": ["{measure}是 {value}。"]},
 )  # fmt: skip
 _tool(
@@ -274,18 +223,18 @@ _tool(
 )  # fmt: skip
 _tool(
     "geometry area", "circle_metrics|circle_info|shapes.circle", "Area and perimeter of a circle.", {"radius|r": ("The radius|Radius of the circle in the given unit", number(1, 60)), "unit|units": ("Unit of length. Default is cm", choice("cm", "m", "inches"))},
-    lambda v, r: {"area": _round(math.pi * v["radius"] ** 2), "perimeter": _round(2 * math.pi * v["radius"])},
+    lambda v, r: {"area": rounded(math.pi * v["radius"] ** 2), "perimeter": rounded(2 * math.pi * v["radius"])},
     {"en": ["How big is a circle with a radius of {radius}[ {unit}]?", "Area and perimeter of a circle of radius {radius}[ {unit}], please.", "My round table has a radius of {radius}[ {unit}]. What is its area?"], "zh": ["半径为 {radius}[ {unit}] 的圆面积和周长是多少？"]},
     {"en": ["The circle has an area of {area} and a perimeter of {perimeter}."], "zh": ["面积是 {area}，周长是 {perimeter}。"]},
 )  # fmt: skip
 _tool(
     "geometry area", "rect_area|rectangle_surface|geometryTools.rectangle", "Area of a rectangle.", {"width|side_a|w": ("Width of the rectangle", number(1, 90)), "height|side_b|length|h": ("Height of the rectangle", number(1, 90))},
-    lambda v, r: {"area": _round(v["width"] * v["height"])}, {"en": ["What is the area of a rectangle that is {width} wide and {height} high?", "A field is {width} by {height} metres: how large is it?", "Area of a rectangle, width {width}, height {height}"], "zh": ["长方形宽 {width}、高 {height}，面积是多少？"]},
+    lambda v, r: {"area": rounded(v["width"] * v["height"])}, {"en": ["What is the area of a rectangle that is {width} wide and {height} high?", "A field is {width} by {height} metres: how large is it?", "Area of a rectangle, width {width}, height {height}"], "zh": ["长方形宽 {width}、高 {height}，面积是多少？"]},
     {"en": ["The area is {area}."], "zh": ["面积是 {area}。"]},
 )  # fmt: skip
 _tool(
     "geometry volume", "solid_volume|volume_of_solid|geometryTools.volume", "Volume of a solid body.", {"shape|solid": ("The kind of body", choice("cube=cube|立方体", "sphere=sphere|球", "cylinder=cylinder|圆柱")), "size|edge_or_radius|dimension": ("Edge or radius", number(1, 40)), "height|h": ("Height, for a cylinder only", number(1, 40))},
-    lambda v, r: {"volume": _round(v["size"] ** 3 * 3.3)}, {"en": ["What is the volume of a {shape} with size {size}[ and height {height}]?", "How much fits into a {shape} of size {size}[, height {height}]?"], "zh": ["尺寸为 {size}[、高 {height}] 的{shape}体积是多少？"]},
+    lambda v, r: {"volume": rounded(v["size"] ** 3 * 3.3)}, {"en": ["What is the volume of a {shape} with size {size}[ and height {height}]?", "How much fits into a {shape} of size {size}[, height {height}]?"], "zh": ["尺寸为 {size}[、高 {height}] 的{shape}体积是多少？"]},
     {"en": ["Its volume is {volume}."], "zh": ["体积是 {volume}。"]},
 )  # fmt: skip
 _tool(
@@ -299,12 +248,12 @@ _tool(
 _tool(
     "convert units", "unit_change|convert_measure|units.to|measureConverter", "Convert a value between units.|Unit conversion: length, mass, volume.",
     {"value|amount|quantity": ("The value to convert", number(1, 500)), "from_unit|source_unit|unit_from": ("Unit of the value", words("kilometres|公里", "kilograms|公斤", "litres|升", "inches|英寸", "pounds|磅", "feet|英尺")), "to_unit|target_unit|unit_to": ("Unit wanted", words("miles|英里", "ounces|盎司", "gallons|加仑", "centimetres|厘米", "grams|克", "metres|米"))},
-    lambda v, r: {"converted": _round(v["value"] * r.uniform(0.2, 4), 3)}, {"en": ["Convert {value} {from_unit} to {to_unit}.", "How many {to_unit} is {value} {from_unit}?", "{value} {from_unit} in {to_unit}?"], "zh": ["{value} {from_unit}等于多少{to_unit}？", "把 {value} {from_unit}换算成{to_unit}。"], "fr": ["Convertis {value} {from_unit} en {to_unit}."]},
+    lambda v, r: {"converted": rounded(v["value"] * r.uniform(0.2, 4), 3)}, {"en": ["Convert {value} {from_unit} to {to_unit}.", "How many {to_unit} is {value} {from_unit}?", "{value} {from_unit} in {to_unit}?"], "zh": ["{value} {from_unit}等于多少{to_unit}？", "把 {value} {from_unit}换算成{to_unit}。"], "fr": ["Convertis {value} {from_unit} en {to_unit}."]},
     {"en": ["{value} {from_unit} is {converted} {to_unit}."], "zh": ["{value} {from_unit}等于 {converted} {to_unit}。"], "fr": ["{value} {from_unit} font {converted} {to_unit}."]},
 )  # fmt: skip
 _tool(
     "temperature units", "degrees_change|thermo.convert", "Convert a temperature.", {"degrees|value|temperature": ("The temperature", number(-30, 110)), "to|target|scale": ("Scale wanted", choice("celsius=Celsius|摄氏", "fahrenheit=Fahrenheit|华氏", "kelvin=Kelvin|开尔文"))},
-    lambda v, r: {"value": _round(v["degrees"] * 1.8 + 32)}, {"en": ["What is {degrees} degrees in {to}?", "Change {degrees} degrees to {to}."], "zh": ["{degrees} 度换算成{to}是多少？"]}, {"en": ["That is {value} degrees {to}."], "zh": ["是{to} {value} 度。"]},
+    lambda v, r: {"value": rounded(v["degrees"] * 1.8 + 32)}, {"en": ["What is {degrees} degrees in {to}?", "Change {degrees} degrees to {to}."], "zh": ["{degrees} 度换算成{to}是多少？"]}, {"en": ["That is {value} degrees {to}."], "zh": ["是{to} {value} 度。"]},
 )  # fmt: skip
 _tool(
     "equation", "solve_quadratic_eq|quadratic.solver|parabolaRoots", "Solve a*x^2 + b*x + c = 0.", {"a|coef_a": ("Factor of x squared", integer(1, 9)), "b|coef_b": ("Factor of x", integer(-20, 20)), "c|coef_c": ("The constant", integer(-20, 20))},
@@ -315,7 +264,7 @@ _tool(
 
 _tool(
     "currency", "money_exchange|fx.convert|exchangeMoney", "Convert money between currencies.", {"amount|sum|value": ("How much", amount(5, 20000)), "source|from_currency|base": ("ISO code to convert from", CURRENCY), "target|to_currency|quote": ("ISO code to convert to", CURRENCY)},
-    lambda v, r: {"result": _round(v["amount"] * r.uniform(0.1, 9))}, {"en": ["How much is {amount} {source} in {target}?", "Convert {amount} {source} to {target}.", "Change {amount} {source} into {target}, please."], "zh": ["{amount} {source} 等于多少 {target}？", "把 {amount} {source} 换成 {target}。"], "es": ["¿Cuánto son {amount} {source} en {target}?"]},
+    lambda v, r: {"result": rounded(v["amount"] * r.uniform(0.1, 9))}, {"en": ["How much is {amount} {source} in {target}?", "Convert {amount} {source} to {target}.", "Change {amount} {source} into {target}, please."], "zh": ["{amount} {source} 等于多少 {target}？", "把 {amount} {source} 换成 {target}。"], "es": ["¿Cuánto son {amount} {source} en {target}?"]},
     {"en": ["{amount} {source} is {result} {target}."], "zh": ["{amount} {source} 等于 {result} {target}。"], "es": ["{amount} {source} son {result} {target}."]},
 )  # fmt: skip
 _tool(
@@ -326,30 +275,30 @@ _tool(
 _tool(
     "loan", "loan_payment|monthly_rate|finance.loanPayment|mortgagePayment", "Monthly payment of a loan.",
     {"principal|loan_amount|amount": ("The sum borrowed", amount(1000, 400000)), "rate|annual_rate|interest_rate": ("Interest a year, as a fraction (0.05 is 5 %)|Annual interest rate as a decimal|The annual interest rate|Interest rate of the loan|", fraction(1, 12)), "years|term_years|duration": ("Years to pay it back", integer(1, 30))},
-    lambda v, r: {"monthly": _round(v["principal"] * (1 + v["rate"]) / v["years"] / 12)}, {"en": ["What is the monthly payment for a loan of {principal} at {rate} over {years} years?", "I borrow {principal} for {years} years at an interest rate of {rate}. What do I pay each month?"], "zh": ["贷款 {principal} 元，年利率 {rate}，{years} 年还清，每月还多少？"]},
+    lambda v, r: {"monthly": rounded(v["principal"] * (1 + v["rate"]) / v["years"] / 12)}, {"en": ["What is the monthly payment for a loan of {principal} at {rate} over {years} years?", "I borrow {principal} for {years} years at an interest rate of {rate}. What do I pay each month?"], "zh": ["贷款 {principal} 元，年利率 {rate}，{years} 年还清，每月还多少？"]},
     {"en": ["You pay {monthly} a month."], "zh": ["每月还款 {monthly} 元。"]},
 )  # fmt: skip
 _tool(
     "savings", "savings_growth|grow_deposit|finance.futureValue", "Value of a deposit with compound interest.",
     {"deposit|principal|initial_amount": ("The sum at the beginning", amount(100, 90000)), "rate|interest|rate_percent": ("Interest in percent a year|Yearly interest in percent, for example 4.5", percent(1, 10)), "years|num_years|period": ("How many years", integer(1, 40)), "compounds|times_per_year": ("How often interest is added in a year. Default is 1", integer(2, 12))},
-    lambda v, r: {"value": _round(v["deposit"] * (1 + v["rate"] / 100) ** v["years"])}, {"en": ["What will {deposit} grow to in {years} years at {rate}[, compounded {compounds} times a year]?", "I put {deposit} in the bank at {rate}[ with interest {compounds} times a year]. What is it worth after {years} years?"], "zh": ["存 {deposit} 元，年利率 {rate}，{years} 年后有多少？"]},
+    lambda v, r: {"value": rounded(v["deposit"] * (1 + v["rate"] / 100) ** v["years"])}, {"en": ["What will {deposit} grow to in {years} years at {rate}[, compounded {compounds} times a year]?", "I put {deposit} in the bank at {rate}[ with interest {compounds} times a year]. What is it worth after {years} years?"], "zh": ["存 {deposit} 元，年利率 {rate}，{years} 年后有多少？"]},
     {"en": ["It will be worth {value}."], "zh": ["到期后是 {value} 元。"]},
 )  # fmt: skip
 _tool(
     "investment", "investment_worth|fund.grow|capitalGrowth", "What an investment is worth after some years.",
     {"capital|principal|start_value|amount": ("The money invested|Initial amount", amount(500, 90000)), "rate|yearly_rate|annual_return|interest_rate": ("The yearly rate of interest|Annual rate of return|Rate of return||As a decimal", fraction(1, 14)), "years|duration_years|time": ("Number of years", integer(1, 30)), "periods|compounds_per_year|n": ("How often interest is compounded in a year. Default is 1", spoken_number(monthly=12, quarterly=4, daily=365, weekly=52))},
-    lambda v, r: {"worth": _round(v["capital"] * (1 + v["rate"]) ** v["years"])}, {"en": ["What will an investment of ${capital} at {rate} a year be worth in {years} years[, compounded {periods}]?", "I invest {capital} dollars for {years} years and get {rate} a year[ with {periods} compounding]. How much is that in the end?"], "zh": ["投资 {capital} 元，年收益率 {rate}，{years} 年后值多少？"]},
+    lambda v, r: {"worth": rounded(v["capital"] * (1 + v["rate"]) ** v["years"])}, {"en": ["What will an investment of ${capital} at {rate} a year be worth in {years} years[, compounded {periods}]?", "I invest {capital} dollars for {years} years and get {rate} a year[ with {periods} compounding]. How much is that in the end?"], "zh": ["投资 {capital} 元，年收益率 {rate}，{years} 年后值多少？"]},
     {"en": ["It will be worth {worth}."], "zh": ["{years} 年后值 {worth} 元。"]},
 )  # fmt: skip
 _tool(
     "discount", "sale_price|prices.reduced|reducedPrice", "The price after a discount.",
     {"price|list_price|original": ("Price before", amount(5, 3000)), "discount|discount_rate|reduction": ("The discount|Rate of the discount|Discount as a decimal, 0.2 for 20 %", fraction(5, 70)), "tax|tax_rate|sales_tax": ("Rate of the tax that is added|Tax rate", fraction(3, 25))},
-    lambda v, r: {"final": _round(v["price"] * (1 - v["discount"]) * (1 + v.get("tax", 0)))}, {"en": ["What does a {price} dollar coat cost with {discount} off[ and {tax} tax]?", "Take a discount of {discount} off {price}[, then add {tax} sales tax]."], "zh": ["原价 {price} 元，打折 {discount}[，再加税 {tax}]，最后多少钱？"]},
+    lambda v, r: {"final": rounded(v["price"] * (1 - v["discount"]) * (1 + v.get("tax", 0)))}, {"en": ["What does a {price} dollar coat cost with {discount} off[ and {tax} tax]?", "Take a discount of {discount} off {price}[, then add {tax} sales tax]."], "zh": ["原价 {price} 元，打折 {discount}[，再加税 {tax}]，最后多少钱？"]},
     {"en": ["It costs {final}."], "zh": ["最后是 {final} 元。"]},
 )  # fmt: skip
 _tool(
     "tax", "income_tax_due|tax.estimate|estimateTax", "Estimate the income tax.", {"income|yearly_income|gross": ("Income of the year", amount(9000, 200000)), "country|region": ("Where it is taxed", COUNTRY), "married|joint": ("Whether a couple is taxed together", flag())},
-    lambda v, r: {"tax": _round(v["income"] * 0.21)}, {"en": ["How much tax is due on an income of {income} in {country}[{married} for a married couple]?", "Estimate the income tax in {country} for {income}."], "zh": ["在{country}年收入 {income} 要交多少税？"]}, {"en": ["About {tax} is due."], "zh": ["大约要交 {tax}。"]},
+    lambda v, r: {"tax": rounded(v["income"] * 0.21)}, {"en": ["How much tax is due on an income of {income} in {country}[{married} for a married couple]?", "Estimate the income tax in {country} for {income}."], "zh": ["在{country}年收入 {income} 要交多少税？"]}, {"en": ["About {tax} is due."], "zh": ["大约要交 {tax}。"]},
 )  # fmt: skip
 
 # --- Messages, people, calendar -----------------------------------------------------------------------------------
@@ -515,13 +464,13 @@ _tool(
 # --- Science, sport, health, law ----------------------------------------------------------------------------------
 
 _tool(
-    "physics energy", "motion_energy|physics.kinetic|kineticOf", "Kinetic energy of a moving body.", {"mass|m|mass_kg": ("Mass in kilograms", number(1, 900)), "speed|v|velocity": ("Speed in metres per second", number(1, 120))}, lambda v, r: {"joule": _round(0.5 * v["mass"] * v["speed"] ** 2)}, {"en": ["What is the kinetic energy of {mass} kg moving at {speed} m/s?", "A car of {mass} kg drives at {speed} m/s. How much kinetic energy has it?"], "zh": ["质量 {mass} 公斤、速度 {speed} 米每秒的物体动能是多少？"]}, {"en": ["It is {joule} joules."], "zh": ["动能是 {joule} 焦耳。"]},
+    "physics energy", "motion_energy|physics.kinetic|kineticOf", "Kinetic energy of a moving body.", {"mass|m|mass_kg": ("Mass in kilograms", number(1, 900)), "speed|v|velocity": ("Speed in metres per second", number(1, 120))}, lambda v, r: {"joule": rounded(0.5 * v["mass"] * v["speed"] ** 2)}, {"en": ["What is the kinetic energy of {mass} kg moving at {speed} m/s?", "A car of {mass} kg drives at {speed} m/s. How much kinetic energy has it?"], "zh": ["质量 {mass} 公斤、速度 {speed} 米每秒的物体动能是多少？"]}, {"en": ["It is {joule} joules."], "zh": ["动能是 {joule} 焦耳。"]},
 )  # fmt: skip
 _tool(
-    "physics motion", "fall_time|physics.drop|freeFall", "How long something falls.", {"height|h|drop_height": ("Height in metres", number(1, 500)), "gravity|g": ("Acceleration in m/s². Default is 9.81", number(1, 25, 2))}, lambda v, r: {"seconds": _round(math.sqrt(2 * v["height"] / v.get("gravity", 9.81)))}, {"en": ["How long does a stone fall from {height} metres[ when gravity is {gravity} m/s²]?", "Falling time from a height of {height} m[ with g = {gravity}]?"], "zh": ["从 {height} 米高处落下要多久[，重力加速度 {gravity}]？"]}, {"en": ["It falls for {seconds} seconds."], "zh": ["下落 {seconds} 秒。"]},
+    "physics motion", "fall_time|physics.drop|freeFall", "How long something falls.", {"height|h|drop_height": ("Height in metres", number(1, 500)), "gravity|g": ("Acceleration in m/s². Default is 9.81", number(1, 25, 2))}, lambda v, r: {"seconds": rounded(math.sqrt(2 * v["height"] / v.get("gravity", 9.81)))}, {"en": ["How long does a stone fall from {height} metres[ when gravity is {gravity} m/s²]?", "Falling time from a height of {height} m[ with g = {gravity}]?"], "zh": ["从 {height} 米高处落下要多久[，重力加速度 {gravity}]？"]}, {"en": ["It falls for {seconds} seconds."], "zh": ["下落 {seconds} 秒。"]},
 )  # fmt: skip
 _tool(
-    "physics electricity", "ohms_law|circuit.current|currentThrough", "Electric current by Ohm's law.", {"voltage|volts|u": ("Voltage in volts", number(1, 400)), "resistance|ohms|r": ("Resistance in ohms", number(1, 900))}, lambda v, r: {"ampere": _round(v["voltage"] / v["resistance"], 4)}, {"en": ["Which current flows at {voltage} volts through {resistance} ohms?", "Current for {voltage} V and {resistance} Ω?"], "zh": ["电压 {voltage} 伏、电阻 {resistance} 欧姆时电流是多少？"]}, {"en": ["The current is {ampere} A."], "zh": ["电流是 {ampere} 安培。"]},
+    "physics electricity", "ohms_law|circuit.current|currentThrough", "Electric current by Ohm's law.", {"voltage|volts|u": ("Voltage in volts", number(1, 400)), "resistance|ohms|r": ("Resistance in ohms", number(1, 900))}, lambda v, r: {"ampere": rounded(v["voltage"] / v["resistance"], 4)}, {"en": ["Which current flows at {voltage} volts through {resistance} ohms?", "Current for {voltage} V and {resistance} Ω?"], "zh": ["电压 {voltage} 伏、电阻 {resistance} 欧姆时电流是多少？"]}, {"en": ["The current is {ampere} A."], "zh": ["电流是 {ampere} 安培。"]},
 )  # fmt: skip
 _tool(
     "chemistry", "molar_weight|chem.mass|compoundMass", "Molar mass of a compound.", {"formula|compound|substance": ("Chemical formula", words("H2O", "CO2", "NaCl", "C6H12O6", "NH3", "H2SO4")), "digits|precision": ("Decimal places", integer(1, 4))}, lambda v, r: {"grams_per_mole": round(r.uniform(17, 180), 2)}, {"en": ["What is the molar mass of {formula}[ with {digits} decimals]?", "How heavy is one mole of {formula}?"], "zh": ["{formula} 的摩尔质量是多少？"]}, {"en": ["It is {grams_per_mole} g/mol."], "zh": ["是 {grams_per_mole} 克每摩尔。"]},
@@ -533,7 +482,7 @@ _tool(
     "space", "planet_data|astro.planet|planetLookup", "Data of a planet.", {"planet|body|name": ("The planet", words("Mars|火星", "Saturn|土星", "Venus|金星", "Neptune|海王星")), "quantity|property": ("What is wanted", choice("mass=mass|质量", "diameter=diameter|直径", "moons=number of moons|卫星数量"))}, lambda v, r: {"value": r.randint(2, 140000)}, {"en": ["What is the {quantity} of {planet}?", "Look up the {quantity} of the planet {planet}."], "zh": ["{planet}的{quantity}是多少？"]}, {"en": ["The {quantity} of {planet} is {value}."], "zh": ["{planet}的{quantity}是 {value}。"]},
 )  # fmt: skip
 _tool(
-    "health bmi", "body_index|health.bmi|bodyMassIndex", "Body mass index.", {"mass_kg|weight|kg": ("Weight in kilograms", number(40, 120)), "height_m|height|tall": ("Height in metres", number(1.5, 2.0, 2))}, lambda v, r: {"bmi": _round(v["mass_kg"] / v["height_m"] ** 2, 1)}, {"en": ["I weigh {mass_kg} kg and I am {height_m} m tall. What is my BMI?", "BMI for {mass_kg} kg and {height_m} m?"], "zh": ["体重 {mass_kg} 公斤，身高 {height_m} 米，BMI 是多少？"]}, {"en": ["Your BMI is {bmi}."], "zh": ["你的 BMI 是 {bmi}。"]},
+    "health bmi", "body_index|health.bmi|bodyMassIndex", "Body mass index.", {"mass_kg|weight|kg": ("Weight in kilograms", number(40, 120)), "height_m|height|tall": ("Height in metres", number(1.5, 2.0, 2))}, lambda v, r: {"bmi": rounded(v["mass_kg"] / v["height_m"] ** 2, 1)}, {"en": ["I weigh {mass_kg} kg and I am {height_m} m tall. What is my BMI?", "BMI for {mass_kg} kg and {height_m} m?"], "zh": ["体重 {mass_kg} 公斤，身高 {height_m} 米，BMI 是多少？"]}, {"en": ["Your BMI is {bmi}."], "zh": ["你的 BMI 是 {bmi}。"]},
 )  # fmt: skip
 _tool(
     "health sport", "energy_burned|fitness.calories|workoutEnergy", "Calories burned in a workout.", {"activity|sport|exercise": ("The activity", words("running|跑步", "swimming|游泳", "cycling|骑车", "rowing|划船")), "minutes|duration": ("Minutes", integer(5, 180)), "weight|body_weight": ("Weight in kilograms", number(45, 110))}, lambda v, r: {"kcal": r.randint(50, 1200)}, {"en": ["How many calories do I burn {activity} for {minutes} minutes[ at {weight} kg]?", "{minutes} minutes of {activity}[, I weigh {weight} kg]: how many calories?"], "zh": ["{activity} {minutes} 分钟消耗多少卡路里？[我 {weight} 公斤。]"]}, {"en": ["You burn about {kcal} kcal."], "zh": ["大约消耗 {kcal} 千卡。"]},
