@@ -61,6 +61,17 @@ def engine():
     return make
 
 
+@pytest.mark.parametrize("length", [9, 511, 512, 513, 515, 1030])
+def test_the_logits_of_the_last_rows_are_there_wherever_a_long_prompt_is_cut(engine, length):
+    model = engine()._model
+    ids = [number * 7919 % 5000 for number in range(length)]
+    rows = KvCache(model).forward(ids, 9)
+    with torch.inference_mode():
+        whole = model(torch.tensor([ids])).logits[0, -9:]
+    assert rows.shape == whole.shape
+    assert torch.allclose(rows, whole, atol=1e-4)
+
+
 def ask(text: str) -> Prompt:
     prompt = Prompt((), "qwen3")
     prompt.append([Message("user", text)])

@@ -1,8 +1,8 @@
 """Weights in 8 bits on a CPU: half the bytes of bfloat16 to read for every token, and integer multiplication.
 
 Every linear layer's weights are rounded to int8, with a scale for each row; its inputs are rounded too, as they come,
-with one scale a call. torch's kernels do it (``quantized::linear_dynamic``: fbgemm or oneDNN). The rest is computed
-in float32. Embeddings are int8 by row as well. See docs/engine.md for what that costs in answers.
+with a scale for each token. torch's kernels do it (``quantized::linear_dynamic``: fbgemm or oneDNN). The rest is
+computed in float32. Embeddings are int8 by row as well. See docs/engine.md for what that costs in answers.
 """
 
 from __future__ import annotations
@@ -28,15 +28,19 @@ class Int8Linear(torch.nn.Module):
             # torch means to move quantised tensors to torchao, which has no kernel as fast as these on a CPU (2.13).
             warnings.simplefilter("ignore")
             whole = torch._make_per_channel_quantized_tensor(weight, scale.double(), zero, 0)
-        self._packed = _pack(whole, bias)
+        self._packed = _pack(whole, None)
+        self._bias = bias
         # Without VNNI the kernel's sums may overflow unless a bit of the inputs is given up.
         capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
         self._narrow = not (capabilities.get("avx512_vnni") or capabilities.get("avx_vnni"))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Shape (..., in) -> (..., out), float32."""
-        result: torch.Tensor = torch.ops.quantized.linear_dynamic(x, self._packed, self._narrow)
-        return result
+        # The kernel has one scale a call, and the first token of a prompt is a thousand times as large as others in
+        # some layers: all the others would be rounded to nothing. So every token is brought to the same size.
+        size = x.abs().amax(-1, keepdim=True).clamp(min=1e-12)
+        result: torch.Tensor = torch.ops.quantized.linear_dynamic(x / size, self._packed, self._narrow) * size
+        return result if self._bias is None else result + self._bias
 
 
 def _pack(weight: torch.Tensor, bias: torch.Tensor | None) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -76,8 +77,11 @@ class KvCache:
         """
         import torch
 
-        for start in range(0, len(ids), _PREFILL_TOKENS):
-            part = ids[start : start + _PREFILL_TOKENS]
+        # Of equal length, so that the last one has the wanted rows too.
+        count = -(-len(ids) // _PREFILL_TOKENS)
+        bounds = [len(ids) * part // count for part in range(count + 1)]
+        for start, end in pairwise(bounds):
+            part = ids[start:end]
             try:
                 with torch.inference_mode():
                     logits = self._model(
