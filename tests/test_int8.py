@@ -10,7 +10,7 @@ import torch
 from test_decoder import ask, ids_of, small_model
 
 from qwen_tools import models
-from qwen_tools.engines import Settings, int8
+from qwen_tools.engines import Settings, int8, open_engine
 from qwen_tools.engines.transformers import load
 from qwen_tools.errors import UserError
 
@@ -25,6 +25,21 @@ def test_the_logits_are_close(kind, tmp_path):
         theirs, ours = model(ids).logits[0], rounded(ids).logits[0]
     assert (ours - theirs).norm() < 0.05 * theirs.norm()
     assert rounded.generation_config.to_dict() == model.generation_config.to_dict()
+
+
+def test_a_token_that_is_a_thousand_times_as_large_does_not_coarsen_the_others(tmp_path):
+    """As the first token of a prompt is in some layers."""
+    torch.manual_seed(0)
+    exact = torch.nn.Linear(64, 48)
+    weight = exact.weight.detach()
+    scale = weight.abs().amax(1) / 127
+    rounded = int8.Int8Linear((weight / scale[:, None]).round().to(torch.int8), scale, exact.bias.detach())
+    tokens = torch.randn(1, 20, 64)
+    tokens[0, 0] *= 1000
+    with torch.inference_mode():
+        wanted, found = exact(tokens), rounded(tokens)
+    errors = (found - wanted).norm(dim=-1) / wanted.norm(dim=-1)
+    assert errors.max() < 0.02
 
 
 @pytest.fixture
@@ -64,6 +79,22 @@ def test_what_there_is_not(folder):
         load(folder, name="small", device="cpu", quantize="int4")
     with pytest.raises(UserError, match="leave --dtype out"):
         load(folder, name="small", device="cpu", dtype="float32", quantize="int8")
+
+
+@pytest.mark.model
+def test_the_embedded_model_is_rounded_on_a_cpu_unless_asked_otherwise(embedded):
+    def rounded(**how) -> bool:
+        engine = open_engine("embedded", device="cpu", **how)
+        return any(isinstance(module, int8.Int8Linear) for module in engine._model.modules())
+
+    assert rounded() is int8.is_fast()
+    assert not rounded(quantize="none")
+    assert not rounded(dtype="float32")
+
+
+def test_another_model_is_taken_as_it_is(folder):
+    engine = open_engine(str(folder), device="cpu")
+    assert not any(isinstance(module, int8.Int8Linear) for module in engine._model.modules())
 
 
 @pytest.mark.model

@@ -6,7 +6,7 @@ import pytest
 
 from qwen_tools import Message, run
 from qwen_tools import events as ev
-from qwen_tools.engines import Settings
+from qwen_tools.engines import Settings, open_engine
 from qwen_tools.profiles import profile, system_text
 from qwen_tools.tool_sources import load
 
@@ -70,6 +70,29 @@ def test_what_needs_no_tool_stays_text(embedded, question):
     calls, _, answer, _ = ask(embedded, question)
     assert calls == []
     assert answer.strip()
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("What is 37 * 492?", "18204"),
+        ("What is the square root of 7744?", "88"),
+        ("31.415926 的平方根 加上 27.1828 的平方根等于多少？", "10.8187"),
+        ("What time is it right now?", None),
+        ("Hello, who are you?", ""),
+        ("Write a JSON example of a person", ""),
+    ],
+)
+def test_rounded_to_int8_it_answers_as_well(rounded, question, value):
+    calls, results, answer, _ = ask(rounded, question)
+    assert bool(calls) == (value != "")
+    assert (results[0] if value is None else value) in answer
+
+
+@pytest.fixture(scope="module")
+def rounded(embedded):
+    """As it runs on a CPU unless another number format is asked for."""
+    return open_engine("embedded", device="cpu", quantize="int8")
 
 
 def test_a_call_in_a_wrong_form_is_taken_back_unseen(embedded):

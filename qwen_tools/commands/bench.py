@@ -47,7 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     arms_argument(parser)
     asking_arguments(parser, "as in chat")
-    parser.add_argument("--quantize", choices=("int8", "int4"), help="weights in fewer bits, as in chat")
+    parser.add_argument(
+        "--quantize", choices=("auto", "none", "int8", "int4"), default="auto", help="weights in fewer bits, as in chat"
+    )
     parser.add_argument(
         "--max-new-tokens", type=positive, default=512, help="tokens at most in one answer (default 512)"
     )

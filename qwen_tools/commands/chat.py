@@ -46,7 +46,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--device", default="auto", help="auto, cpu or cuda[:N]")
     model.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
     model.add_argument(
-        "--quantize", choices=("int8", "int4"), help="weights in fewer bits: int8 on a CPU, int8 or int4 on CUDA"
+        "--quantize",
+        choices=("auto", "none", "int8", "int4"),
+        default="auto",
+        help="weights in fewer bits: int8 on a CPU, int8 or int4 on CUDA (auto: int8 for the embedded models on a CPU)",
     )
     asking = parser.add_argument_group("the conversation")
     asking.add_argument("--system", help="the system text, instead of the model's usual one")

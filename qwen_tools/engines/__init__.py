@@ -115,11 +115,12 @@ def open_engine(
     device: str = "auto",
     dtype: str = "auto",
     progress: Progress | None = None,
-    quantize: str | None = None,
+    quantize: str = "auto",
 ) -> Engine:
     """The engine for what the user named: see ``models`` for the names; ``scripted:FILE``; ``completions:URL[#MODEL]``
     for a server of raw prompts; ``openai:URL#MODEL`` or ``anthropic:URL#MODEL`` for somebody's chat API. ``progress``
-    is told how a model is made ready, where that takes long.
+    is told how a model is made ready, where that takes long. ``quantize`` is ``none``, ``int8``, ``int4`` or ``auto``:
+    int8 for the embedded models on a CPU, unless ``dtype`` says otherwise.
 
     Raises UserError: code 3 when the model is not to be had, 2 when the name makes no sense.
     """
@@ -142,6 +143,18 @@ def open_engine(
 
     source = models.resolve(model)
     folder = models.prepare(source, progress)
-    from .transformers import load
+    from . import int8
+    from .transformers import device_of, load
 
-    return load(folder, name=source.name, family=family, device=device, dtype=dtype, quantize=quantize)
+    if quantize == "auto":
+        # Those come in 4 bits: rounded to 8 they answer as before, and twice as fast.
+        rounded = source.kind == "embedded" and dtype == "auto" and device_of(device).type == "cpu" and int8.is_fast()
+        quantize = "int8" if rounded else "none"
+    return load(
+        folder,
+        name=source.name,
+        family=family,
+        device=device,
+        dtype=dtype,
+        quantize=None if quantize == "none" else quantize,
+    )

@@ -43,11 +43,16 @@ class Int8Linear(torch.nn.Module):
         return result if self._bias is None else result + self._bias
 
 
+def is_fast() -> bool:
+    """Whether this CPU has the kernels that make int8 faster than all else: fbgemm's, on x86."""
+    return "fbgemm" in torch.backends.quantized.supported_engines
+
+
 def _pack(weight: torch.Tensor, bias: torch.Tensor | None) -> Any:
     """A kernel's own form of a quantised weight. fbgemm's, where it is (x86): oneDNN's keeps the original too."""
     backend: Any = torch.backends.quantized
     before = backend.engine
-    if "fbgemm" in backend.supported_engines:
+    if is_fast():
         backend.engine = "fbgemm"
     try:
         return torch.ops.quantized.linear_prepack(weight, bias)

@@ -157,7 +157,7 @@ def load(
     log: Any = transformers.logging  # not typed
     log.set_verbosity_error()
     log.disable_progress_bar()
-    target = _device(device)
+    target = device_of(device)
     if dtype == "auto":
         chosen = native_dtype(target.type)
     elif isinstance(getattr(torch, dtype, None), torch.dtype):
@@ -213,7 +213,8 @@ def _bitsandbytes(quantize: str, dtype: torch.dtype) -> dict[str, Any]:
     return {"quantization_config": config(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype)}
 
 
-def _device(wanted: str) -> torch.device:
+def device_of(wanted: str) -> torch.device:
+    """The device that ``--device`` names. Raises UserError when there is none."""
     import torch
 
     if wanted == "auto":
