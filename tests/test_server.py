@@ -315,6 +315,16 @@ def test_what_is_wrong_or_not_supported_is_refused_by_name(url, path, more, fiel
         ("/v1/responses", {"store": False, "include": ["reasoning.encrypted_content"], "truncation": "disabled"}),
         ("/v1/responses", {"stream_options": {"include_obfuscation": False}, "reasoning": {"summary": "auto"}}),
         ("/v1/responses", {"background": False, "top_logprobs": 0, "text": {"verbosity": "medium"}}),
+        (
+            "/v1/responses",
+            {
+                "input": [
+                    {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+                    {"role": "user", "content": "Well?"},
+                    {"type": "function_call_output", "call_id": "c", "output": "x"},
+                ]
+            },
+        ),
         ("/v1/messages", {"metadata": {"user_id": "x"}, "thinking": {"type": "disabled"}}),
         (
             "/v1/messages",
