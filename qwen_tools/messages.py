@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -188,18 +189,19 @@ def with_ids(
     """
     result: list[Message] = []
     renamed: dict[str | None, str] = {}
-    waiting: list[str] = []
+    waiting: OrderedDict[str, str | None] = OrderedDict()  # ids of calls without a result, and what they were before
     messages = list(messages)
     given = {call.id for message in messages for call in message.calls}
     for number, message in enumerate(messages, start=1):
         if message.role == "tool":
             name = renamed.pop(message.call_id, None) or next(iter(waiting), None)
-            if name in waiting:
-                waiting.remove(name)
-                renamed = {old: new for old, new in renamed.items() if new != name}
+            if name is not None and name in waiting:
+                before = waiting.pop(name)
+                if renamed.get(before) == name:
+                    del renamed[before]
             result.append(replace(message, call_id=name or message.call_id))
             continue
-        renamed, waiting = {}, []
+        renamed, waiting = {}, OrderedDict()
         calls = []
         for index, call in enumerate(message.calls, start=1):
             name = call.id
@@ -209,7 +211,7 @@ def with_ids(
                     name += "_"
             if call.id and call.id not in renamed:
                 renamed[call.id] = name
-            waiting.append(name)
+            waiting[name] = call.id
             calls.append(replace(call, id=name))
         result.append(replace(message, calls=tuple(calls)))
     return result
@@ -229,14 +231,14 @@ def _in_call_order(calls: tuple[ToolCall, ...], results: list[Message], first_nu
         )
     if not all(call.id for call in calls) or not all(result.call_id for result in results):
         return results
-    waiting = [call.id for call in calls]
+    waiting: dict[str | None, list[int]] = {}  # calls without a result, the first at the end
+    for index in reversed(range(len(calls))):
+        waiting.setdefault(calls[index].id, []).append(index)
     order: dict[int, Message] = {}
     for number, result in enumerate(results, start=first_number):
-        if result.call_id not in waiting:
+        if not waiting.get(result.call_id):
             raise MessageError(number, f"no call before it waits for a result with id {short(result.call_id or '')}")
-        index = waiting.index(result.call_id)
-        waiting[index] = None
-        order[index] = result
+        order[waiting[result.call_id].pop()] = result
     for index in range(len(results)):
         if index not in order:
             raise MessageError(

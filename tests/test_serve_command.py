@@ -85,6 +85,19 @@ def test_others_are_let_in_only_with_a_key(host, capsys, monkeypatch):
     assert "--api-key" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("origin", ["app.example", "https://app.example/path", "https://", ""])
+def test_an_origin_that_no_browser_would_send_is_refused(origin, capsys):
+    with pytest.raises(SystemExit):
+        main(["serve", "--cors-origin", origin, "--model", "scripted:none"])
+    assert "must be an origin" in capsys.readouterr().err
+
+
+def test_an_origin_may_be_written_as_a_person_does(script):
+    process, url = start("--model", script, "--cors-origin", "https://App.example/")
+    assert ask(url, Origin="https://app.example")["choices"][0]["message"]["content"] == "Hello."
+    stop(process)
+
+
 def test_a_port_that_is_taken_is_told_before_a_model_is_loaded(capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -315,6 +315,16 @@ def test_what_is_wrong_or_not_supported_is_refused_by_name(url, path, more, fiel
         ("/v1/responses", {"store": False, "include": ["reasoning.encrypted_content"], "truncation": "disabled"}),
         ("/v1/responses", {"stream_options": {"include_obfuscation": False}, "reasoning": {"summary": "auto"}}),
         ("/v1/responses", {"background": False, "top_logprobs": 0, "text": {"verbosity": "medium"}}),
+        (
+            "/v1/responses",
+            {
+                "input": [
+                    {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+                    {"role": "user", "content": "Well?"},
+                    {"type": "function_call_output", "call_id": "c", "output": "x"},
+                ]
+            },
+        ),
         ("/v1/messages", {"metadata": {"user_id": "x"}, "thinking": {"type": "disabled"}}),
         (
             "/v1/messages",
@@ -435,20 +445,23 @@ def test_a_name_that_was_made_to_lead_here_is_refused(url):
     ):
         for path in ("/", "/v1/models", "/health"):
             assert send(url, path, method="GET", Host=host)[0] == 403, host
-    for host in ("localhost", f"127.0.0.1:{port}", "LOCALHOST:1", "[::1]:8000"):
+    for host in ("localhost", f"127.0.0.1:{port}", "LOCALHOST:1", "[::1]:8000", f"127.0.0.2:{port}"):
         assert send(url, "/v1/models", method="GET", Host=host)[0] == 200, host
 
 
 def test_pages_of_other_origins_may_not_use_it_unless_they_are_allowed(url):
     own = f"http://{urlsplit(url).netloc}"
     assert post(url, "/v1/chat/completions", CHAT, Origin=own)[0] == 200
-    for origin in ("http://evil.example", "null", "http://localhost:1"):
+    for origin in ("http://evil.example", "null", "http://localhost:1", "http://[::1", "http://", "", "é://"):
         assert post(url, "/v1/chat/completions", CHAT, Origin=origin)[0] == 403
     assert "access-control-allow-origin" not in send(url, "/v1/models", method="GET", Origin=own)[1]
     with serving(FunctionEngine(echo), origins=["http://app.example"]) as open_url:
         _, headers, _ = send(open_url, "/v1/chat/completions", CHAT, Origin="http://app.example")
         assert headers["access-control-allow-origin"] == "http://app.example"
         assert send(open_url, "/v1/chat/completions", CHAT, Origin="http://evil.example")[0] == 403
+    with serving(FunctionEngine(echo), origins=["*"]) as open_url:
+        status, headers, _ = send(open_url, "/v1/chat/completions", CHAT, Origin="http://any.example")
+        assert (status, headers["access-control-allow-origin"]) == (200, "*")
 
 
 def test_with_a_key_every_request_must_bring_it():

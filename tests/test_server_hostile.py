@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -193,6 +194,38 @@ def test_bytes_that_are_no_request(connection, path):
         judge(connection, path, body)
 
     check()
+
+
+def calls_and_results(number: int) -> dict:
+    calls = [{"type": "function_call", "call_id": f"c{each}", "name": "f", "arguments": "{}"} for each in range(number)]
+    results = [{"type": "function_call_output", "call_id": f"c{each}", "output": "x"} for each in range(number)]
+    return {"input": [*calls, *reversed(results)]}
+
+
+def results_far_from_their_calls(number: int) -> dict:
+    body = calls_and_results(number)
+    calls = [item for call in body["input"][:number] for item in (call, {"role": "user", "content": "Go on."})]
+    return {"input": [*calls, *body["input"][number:]]}
+
+
+def names_that_are_changed_alike(number: int) -> dict:
+    names = ["a" + "".join(".!"[each >> bit & 1] for bit in range(16)) for each in range(number)]
+    return {"input": [{"type": "function_call", "call_id": name, "name": name, "arguments": "{}"} for name in names]}
+
+
+@pytest.mark.parametrize("body", [calls_and_results, results_far_from_their_calls, names_that_are_changed_alike])
+def test_the_time_for_many_parts_grows_with_their_number_only(connection, body):
+    begun = time.process_time()
+    judge(connection, "/v1/responses", json.dumps({"model": NAME, **body(15_000)}).encode())
+    assert time.process_time() - begun < 10
+
+
+def test_a_body_may_not_have_too_many_parts(connection):
+    many = {"role": "user", "content": "x"}
+    for path in ("/v1/chat/completions", "/v1/messages"):
+        connection.request("POST", path, json.dumps({**FULL[path], "messages": [many] * 60_000}))
+        answer = connection.getresponse()
+        assert (answer.status, "50000" in answer.read().decode()) == (400, True)
 
 
 @pytest.mark.model

@@ -113,6 +113,37 @@ def test_escape_stops_an_answer_and_the_conversation_goes_on(page, engine):
     assert "Still" not in engine.prompt
 
 
+def test_a_new_chat_has_nothing_of_an_answer_that_was_being_made(page, engine):
+    engine.pace = 0.02
+    ask(page, "something long")
+    sync_api.expect(page.locator(".assistant")).to_contain_text("word word")
+    page.get_by_role("button", name="New chat").click()
+    ask(page, "Fresh")
+    sync_api.expect(page.locator(".assistant")).to_contain_text("You said: Fresh")
+    assert "word" not in engine.prompt
+
+
+def test_each_result_of_several_is_asked_for_and_stopping_the_answer_to_them_keeps_them(page, engine):
+    page.locator("summary").click()
+    page.get_by_role("button", name="Use an example tool").click()
+    engine.function = lambda prompt: call("get_weather", city="Bern") + "\n" + call("get_weather", city="Oslo")
+    ask(page, "What is the weather?")
+    sync_api.expect(page.get_by_label('Result of get_weather {"city":"Bern"}')).to_be_focused()
+    page.keyboard.type("sunny")
+    page.keyboard.press("Enter")
+    sync_api.expect(page.get_by_label('Result of get_weather {"city":"Oslo"}')).to_be_focused()
+    page.keyboard.type("wet")
+    engine.function, engine.pace = model, 1.0
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    sync_api.expect(page.locator(".fault")).to_have_text("stopped")
+    engine.pace = 0.0
+    ask(page, "Well?")
+    sync_api.expect(page.locator(".assistant").nth(2)).to_contain_text("You said: Well?")
+    assert "sunny" in engine.prompt
+    assert "wet" in engine.prompt
+
+
 def test_everything_is_in_reach_of_the_keyboard(page):
     reached = set()
     page.locator("#question").focus()

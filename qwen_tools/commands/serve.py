@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import ipaddress
 import os
 import socket
 
 from ..engines import Engine, open_engine
 from ..errors import UserError
 from ..families import read_options
+from ..server.host import is_local
 from ..template import template_difference
 from .terminal import say
 
@@ -44,9 +44,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     network.add_argument(
         "--cors-origin",
         action="append",
+        type=_origin,
         default=[],
         metavar="ORIGIN",
-        help="let pages of this origin use the server; repeatable",
+        help="let pages of this origin (https://app.example) use the server, or with * those of any; repeatable",
     )
     network.add_argument("--access-log", action="store_true", help="write a line for each request (address and path)")
     asking = parser.add_argument_group("the answers")
@@ -69,8 +70,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until somebody stops it; returns the exit code."""
-    key = args.api_key or os.environ.get(KEY_VARIABLE) or None
-    if key is None and not _is_local(args.host):
+    key = (args.api_key or os.environ.get(KEY_VARIABLE) or "").strip() or None
+    if key is None and not is_local(args.host):
         raise UserError(f"--host {args.host} lets others in: set a key for them with --api-key or ${KEY_VARIABLE}")
     if args.model and args.model.startswith(("openai:", "anthropic:")):
         raise UserError("serve answers with raw prompts of its own; that chat API can be asked directly")
@@ -139,11 +140,13 @@ def _warn(engine: Engine, template: str, options: dict[str, object]) -> None:
             say(f"the model's own chat template writes prompts differently ({difference}); --template model uses it")
 
 
-def _is_local(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _origin(text: str) -> str:
+    """As browsers write it: lower case, no slash at the end."""
+    origin = text.strip().lower().rstrip("/")
+    scheme, mark, rest = origin.partition("://")
+    if origin != "*" and not (scheme and mark and rest and "/" not in rest):
+        raise argparse.ArgumentTypeError("must be an origin such as https://app.example, or *")
+    return origin
 
 
 def _positive(text: str) -> int:

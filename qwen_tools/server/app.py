@@ -17,6 +17,7 @@ from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -29,7 +30,7 @@ from ..errors import UserError
 from ..fields import WireError
 from ..wire import anthropic, openai, responses
 from .answer import Serving
-from .body import json_object
+from .body import content, parse
 from .description import DESCRIPTION
 from .errors import ApiError, speaks_anthropic
 from .forms import Chat, Completion, Events, Exchange, encoded
@@ -100,9 +101,10 @@ class _Server:
 
     async def answer(self, read: Callable[[dict[str, Any]], Exchange], request: Request) -> ASGIApp:
         """Put a request to the model and answer it."""
-        body = await json_object(request)
+        body = await content(request)
         try:
-            exchange = read(body)
+            # Not in the event loop, which a large body would hold up for all.
+            exchange = await run_in_threadpool(lambda: read(parse(body)))
             self._check_name(exchange.model)
             job = self.queue.add(exchange.work)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client is told in its format

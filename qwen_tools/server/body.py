@@ -1,4 +1,4 @@
-"""The body of a request as a JSON object, within limits of size, depth and time."""
+"""The body of a request as a JSON object, within limits of size, depth, parts and time."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from .errors import ApiError
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_DEPTH = 64
+MAX_PARTS = 50_000  # lists and objects; what is made of a body takes time for each
 SECONDS = 30.0
 
 
-async def json_object(request: Request) -> dict[str, Any]:
-    """Read it. Raises ApiError for what is too large, too deep, too slow, or no JSON object."""
+async def content(request: Request) -> bytes:
+    """The bytes of a body. Raises ApiError for what is too large or too slow."""
     chunks, size = [], 0
     try:
         with anyio.fail_after(SECONDS):
@@ -30,7 +31,7 @@ async def json_object(request: Request) -> dict[str, Any]:
         raise ApiError(408, f"the body did not arrive within {SECONDS:g} seconds") from None
     except ClientDisconnect:
         raise ApiError(400, "the body ended too early") from None  # nobody reads this
-    return parse(b"".join(chunks))
+    return b"".join(chunks)
 
 
 def parse(body: bytes) -> dict[str, Any]:
@@ -45,8 +46,7 @@ def parse(body: bytes) -> dict[str, Any]:
         raise ApiError(400, f"the body is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise ApiError(400, "the body must be a JSON object")
-    if _deeper(value, MAX_DEPTH):
-        raise _too_deep()
+    _check_shape(value)
     return value
 
 
@@ -61,19 +61,24 @@ def _finite(text: str) -> float:
     return number
 
 
-def _deeper(value: Any, limit: int) -> bool:
-    """Whether a value is nested deeper than that. Level by level: no recursion of ours can be exhausted."""
-    level = [value]
-    for _ in range(limit + 1):
+def _check_shape(value: Any) -> None:
+    """Raises ApiError for what is too deep or has too many parts. Level by level: no recursion of ours can be
+    exhausted.
+    """
+    level, parts = [value], 1
+    for _ in range(MAX_DEPTH + 1):
         level = [
             item
             for each in level
             for item in (each.values() if isinstance(each, dict) else each)
             if isinstance(item, dict | list)
         ]
+        parts += len(level)
+        if parts > MAX_PARTS:
+            raise ApiError(400, f"the body has more than {MAX_PARTS} lists and objects")
         if not level:
-            return False
-    return True
+            return
+    raise _too_deep()
 
 
 def _too_deep() -> ApiError:

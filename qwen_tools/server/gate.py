@@ -16,8 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .errors import ApiError, speaks_anthropic
-
-LOCAL = ("localhost", "127.0.0.1", "::1")
+from .host import is_local
 
 
 class Gate:
@@ -41,10 +40,10 @@ class Gate:
     def _refusal(self, path: str, headers: Headers) -> ApiError | None:
         if self._key is None:
             host = headers.get("host", "")
-            if _hostname(f"//{host}") not in LOCAL:
+            if not is_local(_hostname(f"//{host}")):
                 return ApiError(403, "this server answers to localhost only", field="Host")
             origin = headers.get("origin")
-            if origin is not None and origin not in self._origins and urlsplit(origin).netloc != host:
+            if origin is not None and not self._allows(origin) and origin.partition("://")[2] != host:
                 return ApiError(403, "pages of this origin may not use the server", field="Origin")
         elif path.startswith("/v1/"):
             scheme, _, token = headers.get("authorization", "").partition(" ")
@@ -53,9 +52,12 @@ class Gate:
                 return ApiError(401, "the API key is missing or wrong", code="invalid_api_key")
         return None
 
+    def _allows(self, origin: str) -> bool:
+        return "*" in self._origins or origin in self._origins
 
-def _hostname(url: str) -> str | None:
+
+def _hostname(url: str) -> str:
     try:
-        return urlsplit(url).hostname
+        return urlsplit(url).hostname or ""
     except ValueError:
-        return None
+        return ""

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from ..wire.responses import MOVED
 from .errors import ApiError
 
 # Who asks, what is kept, cached or billed, and what only decorates a message.
@@ -78,6 +79,8 @@ def check(body: Any, paths: Iterable[str]) -> None:
     for path in paths:
         name = path.rpartition(".")[2]
         value = _value(body, path)
+        if path.endswith(f": {MOVED}"):  # a raw prompt has it behind its call, which says the same
+            continue
         if name not in INERT and value is not None and not _is_usual(name, value):
             raise ApiError(400, "is not supported: leave it out", field=path, code="unsupported_parameter")
 

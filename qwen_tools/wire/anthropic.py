@@ -71,7 +71,7 @@ def read_request(body: Any) -> Request:
     head = read_head(fields, tools, lost)
     head["tool_choice"] = own.get(head["tool_choice"], head["tool_choice"])
     if head["tool_choice"] not in ("auto", "none", "required"):
-        chosen(head["tool_choice"], tools, "tool_choice.name")
+        chosen([head["tool_choice"]], tools, "tool_choice.name")
     kept = {key: value for key, value in fields.value.items() if key not in ("messages", "system")}
     return Request(paired(messages, paths), tools, **head, lost=lost, meta={"anthropic": kept})
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 ALLOWED = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _OTHER = re.compile(r"[^A-Za-z0-9_-]")
 _LIMIT = 64
+_DIGITS = 8
 
 
 class Names:
@@ -20,14 +21,17 @@ class Names:
         own = list(dict.fromkeys(name for name in names if name))
         self._wire = {name: name for name in own if ALLOWED.fullmatch(name)}
         taken = set(self._wire)
+        next_number: dict[str, int] = {}  # by the letters that any number leaves
         for name in own:
             if name in self._wire:
                 continue
             base = _OTHER.sub("_", name)
-            changed, number = base[:_LIMIT], 2
+            stem = base[: _LIMIT - _DIGITS]
+            changed, number = base[:_LIMIT], next_number.get(stem, 2)
             while changed in taken:
                 suffix = f"_{number}"
                 changed, number = base[: _LIMIT - len(suffix)] + suffix, number + 1
+            next_number[stem] = number
             taken.add(changed)
             self._wire[name] = changed
 

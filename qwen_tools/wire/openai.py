@@ -55,12 +55,11 @@ def read_request(body: Any) -> Request:
     head = read_head(fields, tools, lost)
     choice = own.get(head["tool_choice"], head["tool_choice"])
     if choice not in ("auto", "none", "required"):
-        chosen(choice, tools, "tool_choice.function.name")
+        chosen([choice], tools, "tool_choice.function.name")
     head["tool_choice"] = choice
     if head["allowed"] is not None:
-        head["allowed"] = tuple(own.get(name, name) for name in head["allowed"])
-        for name in head["allowed"]:
-            chosen(name, tools, "tool_choice.allowed_tools.tools")
+        names = (own.get(name, name) for name in head["allowed"])
+        head["allowed"] = chosen(names, tools, "tool_choice.allowed_tools.tools")
     kept = {key: value for key, value in fields.value.items() if key != "messages"}
     paths = [path for path, _ in items]
     return Request(paired(messages, paths), tools, **head, lost=lost, meta={"openai": kept})

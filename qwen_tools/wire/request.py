@@ -65,10 +65,12 @@ def paired(messages: list[Message], paths: list[str]) -> list[Message]:
     except MessageError as error:
         raise WireError(paths[error.number - 1], error.reason) from error
     for index, message in enumerate(ordered):
+        if not message.calls:
+            continue
         results = 0
         while index + results + 1 < len(ordered) and ordered[index + results + 1].role == "tool":
             results += 1
-        if message.calls and results < len(message.calls) and index + results + 1 < len(ordered):
+        if results < len(message.calls) and index + results + 1 < len(ordered):
             missing = message.calls[results]
             label = missing.id or f"number {results + 1} ({missing.name})"
             raise WireError(paths[index], f"call {label} has no result, and the conversation goes on")
@@ -132,11 +134,13 @@ def distinct(tools: Iterable[tuple[str, Tool]]) -> list[Tool]:
     return result
 
 
-def chosen(name: str, tools: list[Tool], path: str) -> str:
-    """The name of a tool that is offered. Raises WireError for any other."""
-    if name not in [tool.name for tool in tools]:
-        raise WireError(path, f"no tool {name!r} is offered")
-    return name
+def chosen(names: Iterable[str], tools: list[Tool], path: str) -> tuple[str, ...]:
+    """The names of tools that are offered. Raises WireError for any other."""
+    chosen, offered = tuple(names), {tool.name for tool in tools}
+    for name in chosen:
+        if name not in offered:
+            raise WireError(path, f"no tool {name!r} is offered")
+    return chosen
 
 
 def kept_tools(request: Request, format: str, read: Any, write: Any) -> list[Any]:  # noqa: A002 - what it is

@@ -36,6 +36,9 @@ from .request import (
     tool_of,
 )
 
+# What is noted of a result that does not stand behind its call.
+MOVED = "its place behind later items"
+
 _STATELESS = "keeps nothing between requests: send the whole conversation as input"
 
 
@@ -70,10 +73,10 @@ def read_request(body: Any) -> Request:
     head = read_head(fields, tools, lost)
     choice = own.get(head["tool_choice"], head["tool_choice"])
     if choice not in ("auto", "none", "required"):
-        chosen(choice, tools, "tool_choice.name")
+        chosen([choice], tools, "tool_choice.name")
     head["tool_choice"] = choice
     if head["allowed"] is not None:
-        head["allowed"] = tuple(chosen(own.get(name, name), tools, "tool_choice.tools") for name in head["allowed"])
+        head["allowed"] = chosen((own.get(name, name) for name in head["allowed"]), tools, "tool_choice.tools")
     kept = {key: value for key, value in fields.value.items() if key not in ("input", "instructions")}
     return Request(paired(messages, paths), tools, **head, lost=lost, meta={"responses": kept})
 
@@ -153,10 +156,14 @@ def _read_items(items: list[tuple[str, Any]], lost: list[str]) -> list[tuple[Mes
     """Our messages: neighbouring items of the assistant are one, and a result stands behind its call."""
     read: list[tuple[Message, str]] = []
     said: list[tuple[str, Any]] = []
+    callers: dict[str | None, int] = {}  # id of a call -> where the answer with it stands in ``read``
+    results: dict[int, list[tuple[Message, str]]] = {}
 
     def answer_over() -> None:
         if said:
-            read.append((_read_answer(said, lost), said[0][0]))
+            answer = _read_answer(said, lost)
+            callers.update((call.id, len(read)) for call in answer.calls)
+            read.append((answer, said[0][0]))
             said.clear()
 
     for path, item in items:
@@ -169,7 +176,12 @@ def _read_items(items: list[tuple[str, Any]], lost: list[str]) -> list[tuple[Mes
         if named == "function_call_output":
             text = text_of(fields.get("output"), fields.at("output"))
             result = Message("tool", text, call_id=fields.need("call_id"), meta={"responses": {"items": [item]}})
-            _place(result, path, read, lost)
+            caller = callers.get(result.call_id)
+            if caller is None:
+                raise WireError(f"{path}.call_id", f"no call before it has the id {short(result.call_id or '')}")
+            if caller != len(read) - 1:
+                lost.append(f"{path}: {MOVED}")
+            results.setdefault(caller, []).append((result, path))
             fields.get("status"), fields.get("id")
         else:
             role = fields.one_of("role", ("system", "developer", "user", "assistant"))
@@ -180,23 +192,7 @@ def _read_items(items: list[tuple[str, Any]], lost: list[str]) -> list[tuple[Mes
             _note_parts(fields.get("content"), fields.at("content"), lost)
         lost += fields.unread()
     answer_over()
-    return read
-
-
-def _place(result: Message, path: str, read: list[tuple[Message, str]], lost: list[str]) -> None:
-    """A result goes behind its call, which need not be the item before."""
-    end = len(read)
-    for index in range(len(read) - 1, -1, -1):
-        message = read[index][0]
-        if message.role == "assistant" and any(call.id == result.call_id for call in message.calls):
-            place = index + 1
-            while place < end and read[place][0].role == "tool":
-                place += 1
-            if place < end:
-                lost.append(f"{path}: its place behind later items")
-            read.insert(place, (result, path))
-            return
-    raise WireError(f"{path}.call_id", f"no call before it has the id {short(result.call_id or '')}")
+    return [each for index, message in enumerate(read) for each in (message, *results.get(index, ()))]
 
 
 def _read_answer(items: list[tuple[str, Any]], lost: list[str]) -> Message:

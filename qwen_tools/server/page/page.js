@@ -85,6 +85,7 @@ function request() {
 }
 
 async function ask() {
+  const conversation = messages;
   let body;
   try {
     body = request();
@@ -95,22 +96,25 @@ async function ask() {
     return false;
   }
   const answer = new Answer();
-  running = new AbortController();
+  const mine = new AbortController();
+  running = mine;
   by("send").hidden = true;
   by("stop").hidden = false;
   try {
     const response = await fetch("/v1/events", {
-      method: "POST", headers: headers(), body: JSON.stringify(body), signal: running.signal,
+      method: "POST", headers: headers(), body: JSON.stringify(body), signal: mine.signal,
     });
     if (!response.ok) throw new Error((await response.json()).error.message);
     for await (const event of serverSentEvents(response.body)) answer.take(event);
   } catch (error) {
     answer.fail(error.name === "AbortError" ? "stopped" : error.message);
   }
-  running = null;
-  by("send").hidden = false;
-  by("stop").hidden = true;
-  answer.end();
+  if (running === mine) {
+    running = null;
+    by("send").hidden = false;
+    by("stop").hidden = true;
+  }
+  if (messages === conversation) answer.end(); // else a new chat has begun
   return true;
 }
 
@@ -177,7 +181,7 @@ class Answer {
     if (!this.message) {
       // Nothing whole came: what was said so far stays part of the conversation, unless it is nothing.
       if (this.text.textContent) messages.push({ role: "assistant", content: this.text.textContent });
-      else messages.pop();
+      else if (messages.at(-1).role === "user") messages.pop(); // results stay: their calls do
       return;
     }
     const calls = this.message.calls.filter((call) => call.name);
@@ -196,10 +200,10 @@ class Answer {
 }
 
 function askForResults(calls) {
-  const fields = calls.map((call) => element("textarea", {
-    rows: 1, "aria-label": `Result of ${call.function.name}`, placeholder: `what ${call.function.name} returns`,
-  }));
-  const form = element("form", { class: "results" }, ...fields, element("button", { type: "submit", text: "Send results" }));
+  const fields = calls.map(() => element("textarea", { rows: 1 }));
+  const labels = calls.map((call, index) => element(
+    "label", { text: `Result of ${call.function.name} ${call.function.arguments}` }, fields[index]));
+  const form = element("form", { class: "results" }, ...labels, element("button", { type: "submit", text: "Send results" }));
   const send = () => {
     form.remove();
     calls.forEach((call, index) => {
@@ -209,8 +213,11 @@ function askForResults(calls) {
     ask();
   };
   form.addEventListener("submit", (event) => { event.preventDefault(); send(); });
-  fields.forEach((field) => field.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); send(); }
+  fields.forEach((field, index) => field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    if (index + 1 < fields.length) fields[index + 1].focus();
+    else send();
   }));
   by("log").append(form);
   by("log").scrollTop = by("log").scrollHeight;
@@ -269,6 +276,9 @@ function selectTab(name) {
 
 function reset() {
   running?.abort();
+  running = null;
+  by("send").hidden = false;
+  by("stop").hidden = true;
   messages = [];
   turns = [];
   chosen = -1;
