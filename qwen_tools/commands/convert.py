@@ -136,24 +136,30 @@ def convert(text: str, source: str, target: str, kind: str, family: str | None =
         )
         family = family or (request.meta.get("qwen") or {}).get("family") or "qwen3"
         losses = loss.of_request(request, source, target, family)
+        if source == target != "qwen":
+            return _json(json.loads(text)), losses
         return _written(request, target, family), losses
     family = family or "qwen3"
     head: dict[str, Any] = {}
+    lost: list[str] = []
     if source == "qwen":
         reader: Any = qwen.StreamReader(family)
         events = [*reader.feed(text.removesuffix("\n").removesuffix("<|im_end|>")), *reader.close()]
         message, finish, usage = reader.message, reader.finish, reader.usage
     elif kind == "response":
         head = json.loads(text)
-        message, finish, usage = FORMATS[source].read_response(head)
+        message, finish, usage = FORMATS[source].read_response(head, lost)
         events = []
     else:
         reader = FORMATS[source].StreamReader()
         chunks = list(_chunks(text))
         head = _head(chunks)
         events = [event for chunk in chunks for event in reader.feed(chunk)] + reader.close()
-        message, finish, usage = reader.message, reader.finish, reader.usage
+        message, finish, usage, lost = reader.message, reader.finish, reader.usage, reader.lost
+    if source == target != "qwen":
+        return (_json(head) if kind == "response" else text), loss.Losses([], [])
     losses = _of_answer(message, finish, source, target)
+    losses.lost.extend(lost)
     if target == "qwen":
         return qwen.response(message, family), losses
     frame = {

@@ -50,6 +50,13 @@ def parts(message: Message) -> Iterator[str | ToolCall]:
         yield pending
 
 
+def cut_off(message: Message) -> list[str]:
+    """Which calls of an answer that was cut are none."""
+    return [
+        f"tool_calls[{index}]: a call that was cut off" for index, call in enumerate(message.calls) if call.problems
+    ]
+
+
 def message_of(events: Iterable[Event], finish: str = "stop") -> Message:
     """The assistant's message that the events of an answer describe; an attempt that gave no call is in it as a call
     without a name, with its problem.

@@ -48,8 +48,8 @@ class _Turn(NamedTuple):
 
 
 def read_request(text: str, family: str | None = None) -> Request:
-    """Read a prompt. Without ``family`` it is the one that explains the text with the fewest messages, the most tools
-    and the fewest oddities. ``meta["qwen"]`` says which, and with which options.
+    """Read a prompt. Without ``family`` it is the one that explains the text with the fewest turns, the most tools and
+    the fewest oddities; the results of one turn are many messages. ``meta["qwen"]`` says which, and with which options.
 
     Raises WireError with line and column for what no renderer of the family writes.
     """
@@ -65,7 +65,8 @@ def read_request(text: str, family: str | None = None) -> Request:
             except WireError as error:
                 first = first or error
                 continue
-            rank = (len(request.messages), -len(request.tools), odd)
+            said = sum(message.role != "tool" for message in request.messages)
+            rank = (said, -len(request.tools), odd)
             if best is None or rank < best[0]:
                 best = rank, request
     if best is None:
