@@ -324,6 +324,12 @@ def test_the_users_mistakes_are_one_line(convert, content, arguments, code, word
     assert "\x1b" not in err
 
 
+def test_a_byte_order_mark_is_no_content(convert):
+    assert (
+        convert("\ufeff" + json.dumps(bodies()["openai"]), "--to", "qwen", "--family", "qwen3")[1] == bodies()["qwen"]
+    )
+
+
 def test_a_file_that_is_not_there_or_no_text(tmp_path, capsys):
     assert main(["convert", str(tmp_path / "none"), "--to", "qwen"]) == 2
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")

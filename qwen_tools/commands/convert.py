@@ -229,7 +229,7 @@ def _head(chunks: list[Any]) -> dict[str, Any]:
 def _read(file: str) -> str:
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:

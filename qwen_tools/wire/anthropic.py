@@ -123,12 +123,13 @@ def read_tool(data: Any, path: str) -> Tool:
     if named not in (None, "custom"):
         raise WireError(fields.at("type"), f"server tools such as {short(named)} are not supported")
     name, description = fields.need("name"), fields.text("description")
-    return tool_of(name, description, fields.get("input_schema"), fields.at("input_schema"))
+    more = {"strict": True} if fields.flag("strict") else {}
+    return tool_of(name, description, fields.get("input_schema"), fields.at("input_schema"), **more)
 
 
 def _noted_tool(data: Any, path: str, lost: list[str]) -> Tool:
     tool = read_tool(data, path)
-    known = {"name", "description", "input_schema", "type"}
+    known = {"name", "description", "input_schema", "type", "strict"}
     lost += [f"{path}.{key}" for key, value in data.items() if key not in known and value is not None]
     return tool
 

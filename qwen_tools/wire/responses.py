@@ -143,7 +143,10 @@ def read_tool(data: Any, path: str) -> Tool:
         named = short(str(fields.get("type")))
         raise WireError(fields.at("type"), f"must be function; {named} is not supported")
     more = {
-        key: value for key, value in fields.value.items() if key not in ("type", "name", "description", "parameters")
+        key: value
+        for key, value in fields.value.items()
+        if key not in ("type", "name", "description", "parameters")
+        and (key, value) != ("strict", False)  # what a tool is everywhere else where nothing is said
     }
     name, description = fields.need("name"), fields.text("description")
     return tool_of(name, description, fields.get("parameters"), fields.at("parameters"), **more)
