@@ -245,6 +245,21 @@ ONLY_STREAMED = {
 }
 
 
+def test_an_answer_with_attempts_that_gave_no_call(convert):
+    """Broken ones are text; one that was cut off is left out, and said."""
+    broken = '<tool_call>\n{"name": "f", "arguments": {bad}}\n</tool_call>'
+    cut = ANSWER + "\n" + broken + '\n<tool_call>\n{"name": "f", "arguments": {"a"'
+    assert convert(cut, "--from", "qwen", "--to", "qwen", "--report")[1:] == (cut, "nothing is lost\n")
+    code, out, err = convert(cut, "--from", "qwen", "--to", "openai", "--report")
+    choice = json.loads(out)["choices"][0]
+    assert (code, choice["finish_reason"]) == (0, "length")
+    assert (choice["message"]["content"], len(choice["message"]["tool_calls"])) == ("I look." + broken, 1)
+    assert "lost: message.tool_calls[2]: a call that was cut off" in err
+    assert "changed: message.tool_calls[1]: an attempt that gave no call is text" in err
+    stream = convert(cut, "--from", "qwen", "--to", "responses", "--kind", "stream")[1]
+    assert convert(stream, "--to", "qwen")[1] == ANSWER
+
+
 @pytest.mark.parametrize("source", FORMATS)
 def test_what_a_stream_loses_is_said_too(convert, source):
     text = "".join(sse.write(chunk, named=False) for chunk in STREAMS[source])

@@ -24,7 +24,7 @@ from ..messages import Message, as_messages
 from ..parser import StreamParser
 from ..prompt import ASSISTANT, generation_prefill, render, text_file
 from ..tools import Tool
-from .answer import message_of
+from .answer import message_of, parts
 from .request import Request
 
 _TURN = re.compile(r"<\|im_end\|>\n<\|im_start\|>(system|user|assistant)\n")
@@ -94,6 +94,9 @@ def response(message: Message, family: str = "qwen3", **options: Any) -> str:
     prefill = generation_prefill(family, **options)
     if message.raw is not None and message.prefill == prefill:
         return message.raw
+    said = list(parts(message))
+    text = "".join(part for part in said if isinstance(part, str))
+    message = replace(message, content=text, calls=tuple(part for part in said if not isinstance(part, str)))
     question = [Message("user", "")]
     start = len(render(question, (), family, **options)) - len(prefill)
     end = len(get(family).end_of_turn + "\n" + ASSISTANT + prefill)
