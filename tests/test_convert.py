@@ -325,6 +325,7 @@ def test_stdin(monkeypatch, capsys):
             "messages[0].content[0]",
         ),
         ("<|im_start|>user\nHi", [], 1, "line 2, column 1"),
+        ({"object": "response", "output": [], "created_at": "noon"}, [], 1, "created_at: must be a number"),
         ("data: {oops\n\n", ["--from", "openai"], 1, "no JSON"),
         ('data: {"error": {"message": "bad\\u001b[31m"}}\n\n', ["--from", "openai"], 1, "bad"),
         ("<|im_start|>user\nHi<|im_end|>\n", ["--family", "llama"], 2, "unknown family"),

@@ -164,10 +164,11 @@ def convert(text: str, source: str, target: str, kind: str, family: str | None =
     losses.lost.extend(lost)
     if target == "qwen":
         return qwen.response(message, family), losses
+    fields = Fields(head)
     frame = {
-        "id": str(head.get("id") or _IDS[target]),
-        "created": head.get("created") or int(head.get("created_at") or 0),
-        "model": str(head.get("model") or ""),
+        "id": fields.text("id") or _IDS[target],
+        "created": int(fields.number("created", 0, 2**53) or fields.number("created_at", 0, 2**53) or 0),
+        "model": fields.text("model") or "",
     }
     if kind == "response":
         body = FORMATS[target].response(message, **frame, finish=finish, usage=usage)
