@@ -473,7 +473,7 @@ def _differs(one: str, two: str) -> tuple[bytearray, bytearray]:
             if kind == "equal":
                 continue
             if kind == "replace" and split:
-                words = [re.findall(r"\w+|\s+|[^\w\s]+", "".join(part)) for part in (ones[a:b], twos[c:d])]
+                words = [re.findall(r"\w+|\s+|[^\w\s]", "".join(part)) for part in (ones[a:b], twos[c:d])]
                 if max(map(len, words)) <= _WORDS:
                     compare(words[0], words[1], (places[0][a], places[1][c]), split=False)
                     continue

@@ -131,6 +131,10 @@ def walk(engine: TransformersEngine, question: Question, tools: Toolbox, name: s
     return Walk(name, text.strip(), arguments, problem)
 
 
+# Two probabilities whose logarithms are closer than this are the same: nobody would see the difference.
+_EQUAL = 0.01
+
+
 def verdict(pairs: Sequence[tuple[float, float]]) -> str:
     """Which of two descriptions makes the right beginning likelier, in words, from its probability in each question
     with A and with B; empty without a question. The mean is that of the ratios (geometric).
@@ -140,9 +144,9 @@ def verdict(pairs: Sequence[tuple[float, float]]) -> str:
     tiny = 1e-300  # where a probability is too small for a float
     logs = [math.log((b or tiny) / (a or tiny)) for a, b in pairs]
     mean = sum(logs) / len(logs)
-    if abs(mean) < 0.01:
+    if abs(mean) < _EQUAL:
         return "The two descriptions do not differ: the right beginning is as likely with either."
-    wins = sum((log > 0) == (mean > 0) for log in logs if log)
+    wins = sum(abs(log) >= _EQUAL and (log > 0) == (mean > 0) for log in logs)
     where = "," if len(pairs) == 1 else f" in {wins} of {len(pairs)} questions, and on average"
     better, times = "B" if mean > 0 else "A", math.exp(abs(mean))
     return f"{better} makes the right beginning likelier{where} {times:.3g} times as likely."

@@ -9,6 +9,7 @@ import pytest
 
 from qwen_tools import Message, render
 from qwen_tools.cli import main
+from qwen_tools.families import FAMILIES
 from qwen_tools.messages import ToolCall
 from qwen_tools.parser import StreamParser
 from qwen_tools.wire import anthropic, openai, responses, sse
@@ -70,7 +71,7 @@ def test_the_page_shows_what_convert_writes(convert):
     assert render(CHAT, (), "qwen3") == raw
     shown = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
     for body, target in zip(shown, FORMATS, strict=True):
-        code, out, _ = convert(raw, "--to", {"openai": "openai"}.get(target, target), "--family", "qwen3")
+        code, out, _ = convert(raw, "--to", target)
         assert (code, json.loads(out)) == (0, body)
 
 
@@ -161,6 +162,138 @@ def test_what_is_lost_is_said_and_strict_refuses(convert):
     assert "nothing is lost" in err
 
 
+ANSWERS = {
+    "openai": {
+        "id": "c-1",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": None, "refusal": "No."},
+                "logprobs": {"content": [{"token": "No", "logprob": -0.1}]},
+                "finish_reason": "stop",
+            },
+            {"index": 1, "message": {"role": "assistant", "content": "two"}, "finish_reason": "stop"},
+        ],
+        "system_fingerprint": "fp",
+    },
+    "responses": {
+        "object": "response",
+        "output": [
+            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "zz"},
+            {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
+        ],
+    },
+    "anthropic": {
+        "type": "message",
+        "content": [
+            {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+            {"type": "text", "text": "No.", "citations": [{"cited_text": "x"}]},
+        ],
+        "stop_reason": "stop_sequence",
+        "stop_sequence": "END",
+    },
+}
+ONLY_THERE = {
+    "openai": {"choices[0].message.refusal", "choices[0].logprobs", "choices[1]"},
+    "responses": {"output[0].encrypted_content", "output[1].content[0].refusal"},
+    "anthropic": {"content[0].signature", "content[1].citations", "stop_sequence"},
+}
+
+
+@pytest.mark.parametrize("source", FORMATS)
+def test_what_an_answer_loses_is_said_too(convert, source):
+    for target in ("qwen", *FORMATS):
+        code, out, err = convert(ANSWERS[source], "--to", target, "--report", "--from", source, "--kind", "response")
+        lost = {line.removeprefix("lost: ") for line in err.splitlines() if line.startswith("lost: ")}
+        assert code == 0
+        assert "No." in out
+        assert lost == (ONLY_THERE[source] if target != source else set())
+        if target == source:
+            assert json.loads(out) == ANSWERS[source]
+        else:
+            assert convert(ANSWERS[source], "--to", target, "--strict", "--from", source)[:2] == (1, "")
+
+
+STREAMS = {
+    "openai": [
+        {"choices": [{"index": 0, "delta": {"refusal": "No."}, "logprobs": {"content": [1]}}]},
+        {"choices": [{"index": 1, "delta": {"content": "two"}}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+    ],
+    "responses": [
+        {"type": "response.output_text.delta", "delta": "No."},
+        {
+            "type": "response.output_item.done",
+            "output_index": 0,
+            "item": {"type": "reasoning", "summary": [], "encrypted_content": "zz"},
+        },
+        {"type": "response.completed", "response": {}},
+    ],
+    "anthropic": [
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "redacted_thinking", "data": "eA=="}},
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "thinking", "thinking": "hm"}},
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "signature_delta", "signature": "c2ln"}},
+        {"type": "content_block_start", "index": 2, "content_block": {"type": "text", "text": "No."}},
+        {"type": "content_block_delta", "index": 2, "delta": {"type": "citations_delta", "citation": {}}},
+        {"type": "message_delta", "delta": {"stop_reason": "stop_sequence", "stop_sequence": "END"}},
+    ],
+}
+ONLY_STREAMED = {
+    "openai": {"choices[0].delta.refusal", "choices[0].logprobs", "choices[1]"},
+    "responses": {"output[0].encrypted_content"},
+    "anthropic": {"content[0]", "content[1].signature", "content[2].citations", "stop_sequence"},
+}
+
+
+def test_an_answer_with_attempts_that_gave_no_call(convert):
+    """Broken ones are text; one that was cut off is left out, and said."""
+    broken = '<tool_call>\n{"name": "f", "arguments": {bad}}\n</tool_call>'
+    cut = ANSWER + "\n" + broken + '\n<tool_call>\n{"name": "f", "arguments": {"a"'
+    assert convert(cut, "--from", "qwen", "--to", "qwen", "--report")[1:] == (cut, "nothing is lost\n")
+    code, out, err = convert(cut, "--from", "qwen", "--to", "openai", "--report")
+    choice = json.loads(out)["choices"][0]
+    assert (code, choice["finish_reason"]) == (0, "length")
+    assert (choice["message"]["content"], len(choice["message"]["tool_calls"])) == ("I look." + broken, 1)
+    assert "lost: message.tool_calls[2]: a call that was cut off" in err
+    assert "changed: message.tool_calls[1]: an attempt that gave no call is text" in err
+    stream = convert(cut, "--from", "qwen", "--to", "responses", "--kind", "stream")[1]
+    assert convert(stream, "--to", "qwen")[1] == ANSWER
+
+
+@pytest.mark.parametrize("source", FORMATS)
+def test_what_a_stream_loses_is_said_too(convert, source):
+    text = "".join(sse.write(chunk, named=False) for chunk in STREAMS[source])
+    for target in ("qwen", *FORMATS):
+        code, out, err = convert(text, "--to", target, "--report", "--from", source, "--kind", "stream")
+        lost = {line.removeprefix("lost: ") for line in err.splitlines() if line.startswith("lost: ")}
+        assert (code, lost) == (0, ONLY_STREAMED[source] if target != source else set())
+        assert "No." in out
+        assert (out == text) == (target == source)
+
+
+def test_what_goes_into_its_own_format_comes_out_as_it_came_in(convert):
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    body = {
+        "messages": [
+            {"role": "user", "content": "?"},
+            {"role": "assistant", "content": None, "tool_calls": [call, {**call, "id": "b"}]},
+            {"role": "tool", "tool_call_id": "b", "content": "2"},
+            {"role": "tool", "tool_call_id": "a", "content": "1"},
+        ],
+        "user": "somebody",
+    }
+    code, out, _ = convert(body, "--to", "openai")
+    assert (code, json.loads(out)) == (0, body)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_family_is_seen_of_a_prompt_with_several_results(convert, family):
+    text = render(CHAT, [TOOL], family)
+    code, out, err = convert(text, "--to", "openai")
+    assert (code, err) == (0, "")
+    assert [message["role"] for message in json.loads(out)["messages"]] == ["user", "assistant", "tool", "tool"]
+
+
 def test_markup_in_somebodys_text_is_lost_in_raw_text(convert):
     body = {"messages": [{"role": "user", "content": "<|im_end|> ends a turn"}]}
     code, _, err = convert(body, "--from", "openai", "--to", "qwen", "--strict")
@@ -192,6 +325,7 @@ def test_stdin(monkeypatch, capsys):
             "messages[0].content[0]",
         ),
         ("<|im_start|>user\nHi", [], 1, "line 2, column 1"),
+        ({"object": "response", "output": [], "created_at": "noon"}, [], 1, "created_at: must be a number"),
         ("data: {oops\n\n", ["--from", "openai"], 1, "no JSON"),
         ('data: {"error": {"message": "bad\\u001b[31m"}}\n\n', ["--from", "openai"], 1, "bad"),
         ("<|im_start|>user\nHi<|im_end|>\n", ["--family", "llama"], 2, "unknown family"),
@@ -204,6 +338,12 @@ def test_the_users_mistakes_are_one_line(convert, content, arguments, code, word
     assert words in err
     assert err.count("\n") == 1
     assert "\x1b" not in err
+
+
+def test_a_byte_order_mark_is_no_content(convert):
+    assert (
+        convert("\ufeff" + json.dumps(bodies()["openai"]), "--to", "qwen", "--family", "qwen3")[1] == bodies()["qwen"]
+    )
 
 
 def test_a_file_that_is_not_there_or_no_text(tmp_path, capsys):

@@ -97,6 +97,14 @@ def test_without_a_terminal_all_scenes_are_played(capsys):
     assert all(len(line) <= 80 for line in out.splitlines() if re.match(r"[A-Z]\w+ {2,}|──|━━", line))
 
 
+def test_a_narrow_terminal_breaks_lines_between_words(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    assert main(["demo", "--scene", "broken-json"]) == 0
+    out = capsys.readouterr().out
+    assert "── round 1: the answer, as the model\nwrites it" in out
+    assert re.search(r"MessageAdded the assistant's message\n {13}joins the conversation\n", out)
+
+
 def test_one_scene_and_the_list(capsys):
     assert main(["demo", "--list"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(SCENES)

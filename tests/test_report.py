@@ -27,6 +27,7 @@ def parts(texts):
         (["a\nb\n", "a\n"], ["b\n", ""]),
         (["", "new"], ["", "new"]),
         (["only"], [""]),
+        (["a.\n", "a.<|b\n"], ["", "<|b"]),
         # The first is marked only where no other has it.
         (["a b c\n", "a b\n", "a c\n"], ["", "", ""]),
     ],

@@ -218,6 +218,7 @@ def test_which_description_is_better():
         [(0.8, 0.1), (0.5, 0.4), (0.1, 0.2)]
     )
     assert "do not differ" in why.verdict([(0.5, 0.5)])
+    assert "in 1 of 2 questions" in why.verdict([(0.2, 0.4), (0.9999998, 0.9999999)])
     assert why.verdict([(0.0, 0.5)]).startswith("B")
 
 

@@ -349,6 +349,18 @@ def test_a_tool_without_parameters_gets_the_object_that_anthropic_demands():
     assert responses.write_request(request)["tools"][0]["strict"] is False
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_strict_of_a_tool_is_kept_where_it_is_on_and_never_added(name):
+    for on in (True, False):
+        function = {"name": "f", "parameters": {"type": "object", "properties": {}}, **({"strict": True} if on else {})}
+        tool = {"type": "function", "function": function}
+        body = {"messages": [{"role": "user", "content": "Hi"}], "tools": [tool]}
+        there = FORMATS[name].write_request(openai.read_request(body))
+        again = FORMATS[name].read_request(there)
+        assert again.lost == []
+        assert openai.write_request(again)["tools"] == [tool]
+
+
 def test_an_attempt_that_gave_no_call_is_sent_as_a_call_that_says_so():
     failed = ToolCall("", {}, raw="<tool_call>{", problems=())
     request = Request([Message("user", "?"), Message("assistant", calls=(failed,)), Message("tool", "broken")])

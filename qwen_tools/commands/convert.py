@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from ..errors import UserError
 from ..events import Event, Usage
 from ..families import FAMILIES
 from ..fields import Fields, WireError
-from ..messages import Message
 from ..wire import Request, anthropic, loss, openai, qwen, responses, sse
+from ..wire.answer import is_cut
 from .terminal import say, visible
 
 FORMATS: dict[str, Any] = {"openai": openai, "responses": responses, "anthropic": anthropic}
@@ -136,46 +137,43 @@ def convert(text: str, source: str, target: str, kind: str, family: str | None =
         )
         family = family or (request.meta.get("qwen") or {}).get("family") or "qwen3"
         losses = loss.of_request(request, source, target, family)
+        if source == target != "qwen":
+            return _json(json.loads(text)), losses
         return _written(request, target, family), losses
     family = family or "qwen3"
     head: dict[str, Any] = {}
+    lost: list[str] = []
     if source == "qwen":
         reader: Any = qwen.StreamReader(family)
         events = [*reader.feed(text.removesuffix("\n").removesuffix("<|im_end|>")), *reader.close()]
-        message, finish, usage = reader.message, reader.finish, reader.usage
+        message, usage = reader.message, reader.usage
+        finish = "length" if any(is_cut(call) for call in message.calls) else reader.finish
     elif kind == "response":
         head = json.loads(text)
-        message, finish, usage = FORMATS[source].read_response(head)
+        message, finish, usage = FORMATS[source].read_response(head, lost)
         events = []
     else:
         reader = FORMATS[source].StreamReader()
         chunks = list(_chunks(text))
         head = _head(chunks)
         events = [event for chunk in chunks for event in reader.feed(chunk)] + reader.close()
-        message, finish, usage = reader.message, reader.finish, reader.usage
-    losses = _of_answer(message, finish, source, target)
+        message, finish, usage, lost = reader.message, reader.finish, reader.usage, reader.lost
+    if source == target:
+        return (text if kind == "stream" or source == "qwen" else _json(head)), loss.Losses([], [])
+    losses = loss.of_answer(replace(message, finish=finish), source, target)
+    losses.lost.extend(lost)
     if target == "qwen":
         return qwen.response(message, family), losses
+    fields = Fields(head)
     frame = {
-        "id": str(head.get("id") or _IDS[target]),
-        "created": head.get("created") or int(head.get("created_at") or 0),
-        "model": str(head.get("model") or ""),
+        "id": fields.text("id") or _IDS[target],
+        "created": int(fields.number("created", 0, 2**53) or fields.number("created_at", 0, 2**53) or 0),
+        "model": fields.text("model") or "",
     }
     if kind == "response":
         body = FORMATS[target].response(message, **frame, finish=finish, usage=usage)
         return _json(body), losses
     return "".join(_framed(events, finish, usage, target, frame)), losses
-
-
-def _of_answer(message: Message, finish: str, source: str, target: str) -> loss.Losses:
-    losses = loss.of_message(message, source, target)
-    # A thought in an answer may be shown to a client; only a history must not hold it.
-    lost = [line for line in losses.lost if ".reasoning:" not in line]
-    if finish == "content_filter" and target == "qwen":
-        lost.append("finish: raw text does not say that a filter ended the answer")
-    if finish == "length" and target == "qwen":
-        lost.append("finish: raw text does not say that the answer was cut")
-    return loss.Losses(lost, losses.changed)
 
 
 def _framed(events: Iterable[Event], finish: str, usage: Usage, target: str, frame: dict[str, Any]) -> Iterator[str]:
@@ -223,7 +221,7 @@ def _head(chunks: list[Any]) -> dict[str, Any]:
 def _read(file: str) -> str:
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -194,23 +194,31 @@ class _Stage:
         print(text, flush=True)
 
     def _ruled(self, rule: str, text: str) -> str:
-        return f"{rule * 2} {text} ".ljust(self._width, rule)
+        return "\n".join(_folded(f"{rule * 2} {text} ", self._width)).ljust(self._width, rule)
 
     def _styled(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self._colour and code and text else text
 
 
 def _folded(text: str, width: int) -> list[str]:
-    """The text in lines of at most ``width`` columns; a Chinese character takes two."""
+    """The text in lines of at most ``width`` columns, cut behind spaces where there are any; a Chinese character takes
+    two.
+    """
     lines, room = [""], width
     for letter in text:
-        columns = 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-        if columns > room:
-            lines.append("")
-            room = width
+        if _columns(letter) > room and letter != " ":
+            whole, space, word = lines[-1].rpartition(" ")
+            if not space:
+                whole, word = word, ""
+            lines[-1:] = [whole, word]
+            room = width - _columns(word)
         lines[-1] += letter
-        room -= columns
+        room -= _columns(letter)
     return lines
+
+
+def _columns(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def _told(event: ev.Event) -> tuple[str, str]:

@@ -6,13 +6,14 @@
 - ``read_request(body) -> Request`` raises WireError, which names the field, and nothing else, for any JSON value;
   ``write_request(request) -> body``. What was read from a format and not changed is written as it was.
 - ``response(message, *, id, created, model, finish, usage) -> body``;
-  ``read_response(body) -> (message, finish, usage)``.
+  ``read_response(body, lost=[]) -> (message, finish, usage)``; to ``lost`` are added the places of what only this
+  format says.
 - ``StreamWriter(id=, created=, model=, include_usage=)``: ``feed(event) -> chunks`` takes every event of a turn,
   ``close(finish, usage) -> chunks``. Text, thoughts and arguments go out as they come, and a call is announced when
   its name is known; so one that is cut off or turns out broken stays on the wire unfinished, and the finish
   reason never says that there are calls to run because of it.
 - ``StreamReader()``: ``feed(chunk) -> events``, ``close() -> events``; ``message``, ``finish`` and ``usage`` then say
-  what the stream said.
+  what the stream said, and ``lost`` what else.
 
 ``qwen`` reads and writes the raw text of a family in the same way. ``sse`` is the framing of the streams, ``loss`` says
 what a conversation loses on its way into another format, ``names`` how tools are called where a format

@@ -43,11 +43,23 @@ def parts(message: Message) -> Iterator[str | ToolCall]:
                 yield pending
             pending = ""
             yield call
-        elif not any(problem.kind == "unterminated" for problem in call.problems):
+        elif not is_cut(call):
             pending += call.raw
     pending += message.content[done:]
     if pending:
         yield pending
+
+
+def is_cut(call: ToolCall) -> bool:
+    """Whether an attempt gave no call because the answer ended in it."""
+    return not call.name and any(problem.kind == "unterminated" for problem in call.problems)
+
+
+def cut_off(message: Message) -> list[str]:
+    """Which calls of an answer that was cut are none."""
+    return [
+        f"tool_calls[{index}]: a call that was cut off" for index, call in enumerate(message.calls) if call.problems
+    ]
 
 
 def message_of(events: Iterable[Event], finish: str = "stop") -> Message:

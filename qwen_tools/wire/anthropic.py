@@ -123,12 +123,13 @@ def read_tool(data: Any, path: str) -> Tool:
     if named not in (None, "custom"):
         raise WireError(fields.at("type"), f"server tools such as {short(named)} are not supported")
     name, description = fields.need("name"), fields.text("description")
-    return tool_of(name, description, fields.get("input_schema"), fields.at("input_schema"))
+    more = {"strict": True} if fields.flag("strict") else {}
+    return tool_of(name, description, fields.get("input_schema"), fields.at("input_schema"), **more)
 
 
 def _noted_tool(data: Any, path: str, lost: list[str]) -> Tool:
     tool = read_tool(data, path)
-    known = {"name", "description", "input_schema", "type"}
+    known = {"name", "description", "input_schema", "type", "strict"}
     lost += [f"{path}.{key}" for key, value in data.items() if key not in known and value is not None]
     return tool
 
@@ -395,13 +396,16 @@ def _reason(finish: str, calls: bool, stop_sequence: str | None) -> str:
     return "end_turn" if stop_sequence is None else "stop_sequence"
 
 
-def read_response(body: Any) -> tuple[Message, str, Usage]:
-    """The message of an answer, how it ended, and what it cost. Raises WireError."""
+def read_response(body: Any, lost: list[str] | None = None) -> tuple[Message, str, Usage]:
+    """The message of an answer, how it ended, and what it cost. ``lost`` gets what else was said. Raises WireError."""
+    lost = [] if lost is None else lost
     fields = Fields(body)
     content = fields.get("content")
     if not isinstance(content, list):
         raise WireError("content", f"must be a list of blocks, not {kind(content)}")
-    message = _read_assistant(content, "content", [])
+    message = _read_assistant(content, "content", lost)
+    if fields.get("stop_sequence"):
+        lost.append("stop_sequence")
     finish = _FINISH.get(fields.text("stop_reason") or "", "stop")
     return replace(message, finish=finish), finish, read_usage(fields.get("usage"))
 
@@ -504,6 +508,7 @@ class StreamReader:
         self.message = Message("assistant")
         self.finish: str | None = None
         self.usage = Usage()
+        self.lost: list[str] = []
         self._counts: dict[str, Any] = {}
 
     def feed(self, chunk: Any) -> list[Event]:
@@ -527,6 +532,8 @@ class StreamReader:
             reason = delta.text("stop_reason") if delta else None
             if reason:
                 self.finish = _FINISH.get(reason, "stop")
+            if delta and delta.get("stop_sequence"):
+                self.lost.append("stop_sequence")
             self._count(fields.get("usage"))
         return []
 
@@ -543,6 +550,8 @@ class StreamReader:
         named = block.one_of("type", ("text", "thinking", "redacted_thinking", "tool_use"))
         self._blocks[index] = dict(block.value)
         self._pieces[index] = []
+        if named == "redacted_thinking":
+            self.lost.append(f"content[{index}]")
         if named == "text":
             return self._piece(index, block.text("text"), self._reading.text)
         if named == "thinking":
@@ -564,6 +573,9 @@ class StreamReader:
             return self._piece(index, delta.text("thinking"), self._reading.reasoning)
         if kinds == ("signature_delta", "thinking"):
             block["signature"] = delta.text("signature") or ""
+            self.lost.append(f"content[{index}].signature")
+        if kinds[0] == "citations_delta":
+            self.lost.append(f"content[{index}].citations")
         if kinds == ("input_json_delta", "tool_use") and self._reading.has(index):
             return self._piece(index, delta.text("partial_json"), partial(self._reading.arguments, index))
         return []

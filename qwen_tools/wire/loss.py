@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ..messages import Message, ToolCall, as_messages
 from ..prompt import CONTROL, segments
+from .answer import is_cut
 from .names import Names
 from .request import Request, function_of
 
@@ -81,6 +82,28 @@ def of_request(request: Request, source: str, target: str, family: str = "qwen3"
         more = of_message(message, source, target, f"messages[{index}]")
         lost += more.lost
         changed += more.changed
+        lost += [
+            f"messages[{index}].tool_calls[{number}]: an attempt that gave no call is written as a call of invalid_call"
+            for number, call in enumerate(message.calls)
+            if not call.name
+        ]
+    return Losses(lost, changed)
+
+
+def of_answer(message: Message, source: str, target: str) -> Losses:
+    """What an answer loses; attempts that gave no call are the text that they were, if they are whole."""
+    lost, changed = of_message(message, source, target)
+    # A thought in an answer may be shown to a client; only a history must not hold it.
+    lost = [line for line in lost if ".reasoning:" not in line]
+    for number, call in enumerate(message.calls):
+        if is_cut(call):
+            lost.append(f"message.tool_calls[{number}]: a call that was cut off")
+        elif not call.name:
+            changed.append(f"message.tool_calls[{number}]: an attempt that gave no call is text")
+    if message.finish == "content_filter" and target == "qwen":
+        lost.append("finish: raw text does not say that a filter ended the answer")
+    if message.finish == "length" and target == "qwen":
+        lost.append("finish: raw text does not say that the answer was cut")
     return Losses(lost, changed)
 
 
@@ -101,17 +124,14 @@ def of_message(message: Message, source: str, target: str, path: str = "message"
     if message.calls and target == "qwen" and any(call.id for call in message.calls):
         changed.append(f"{path}.tool_calls: ids are left out; results belong to calls by position")
     for number, call in enumerate(message.calls):
-        lost += [f"{path}.tool_calls[{number}]{reason}" for reason in _of_call(call, target)]
-        if target in ("anthropic", "qwen") and _spelled(call):
-            changed.append(f"{path}.tool_calls[{number}].arguments: the same value, spelled anew")
+        place = f"{path}.tool_calls[{number}]"
+        if not call.name:
+            continue  # a history and an answer say it in different ways
+        if target == "anthropic" and not isinstance(call.arguments, Mapping):
+            lost.append(f"{place}.arguments: anthropic takes only an object")
+        elif target in ("anthropic", "qwen") and _spelled(call):
+            changed.append(f"{place}.arguments: the same value, spelled anew")
     return Losses(lost, changed)
-
-
-def _of_call(call: ToolCall, target: str) -> Iterator[str]:
-    if not call.name:
-        yield ": an attempt that gave no call is written as a call of invalid_call"
-    elif target == "anthropic" and not isinstance(call.arguments, Mapping):
-        yield ".arguments: anthropic takes only an object"
 
 
 def _inside(call: ToolCall, message: Message) -> bool:

@@ -15,7 +15,7 @@ from ..events import Event, Usage
 from ..fields import Fields, WireError, kind, short
 from ..messages import Message
 from ..tools import Tool
-from .answer import CallsOut, Reading, call_id, parts
+from .answer import CallsOut, Reading, call_id, cut_off, parts
 from .request import (
     NAMES,
     Request,
@@ -148,15 +148,14 @@ def read_tool(data: Any, path: str) -> Tool:
 
 def _read_message(data: Any, path: str, lost: list[str]) -> Message:
     message = Message.from_dict(data, path)
+    refusal = data.get("refusal")
+    if isinstance(refusal, str) and not message.content:  # it is said in words too
+        message = replace(message, content=refusal)
     lost += [f"{path}.{key}" for key, value in data.items() if key not in _MESSAGE and value not in (None, [], {}, "")]
     if isinstance(data.get("content"), list):
         for index, part in enumerate(data["content"]):
             keys = set(part) - {"type", "text"} if isinstance(part, dict) else ()
             lost += [f"{path}.content[{index}].{key}" for key in sorted(keys)]
-    return _with_meta(message, data)
-
-
-def _with_meta(message: Message, data: Any) -> Message:
     return replace(message, meta={"openai": data})
 
 
@@ -212,7 +211,7 @@ def write_request(request: Request) -> dict[str, Any]:
 
 def _write_message(message: Message) -> dict[str, Any]:
     before = message.meta.get("openai")
-    if before is not None and Message.from_dict(before) == message:
+    if before is not None and _read_message(before, "", []) == message:
         return dict(before)
     return message.to_dict()
 
@@ -277,8 +276,9 @@ def _reason(finish: str, calls: bool) -> str:
     return "tool_calls" if calls and reason == "stop" else reason
 
 
-def read_response(body: Any) -> tuple[Message, str, Usage]:
-    """The message of an answer, how it ended, and what it cost. Raises WireError."""
+def read_response(body: Any, lost: list[str] | None = None) -> tuple[Message, str, Usage]:
+    """The message of an answer, how it ended, and what it cost. ``lost`` gets what else was said. Raises WireError."""
+    lost = [] if lost is None else lost
     fields = Fields(body)
     choices = fields.items("choices")
     if not choices:
@@ -286,8 +286,12 @@ def read_response(body: Any) -> tuple[Message, str, Usage]:
     choice = Fields(choices[0][1], choices[0][0])
     finish = _FINISH.get(choice.text("finish_reason") or "", "stop")
     given = choice.object("message") or Fields(None, choice.at("message"))
-    message = _with_meta(Message.from_dict({**given.value, "role": "assistant"}, given.path), dict(given.value))
+    message = _read_message({**given.value, "role": "assistant"}, given.path, lost)
+    lost += [path for path, _ in choices[1:]]
+    if choice.get("logprobs"):
+        lost.append(choice.at("logprobs"))
     if finish != "stop":  # what was cut off is no call
+        lost += cut_off(message)
         calls = tuple(call for call in message.calls if not call.problems)
         message = replace(message, calls=calls, finish=finish)
     return message, finish, read_usage(fields.get("usage"))
@@ -364,6 +368,7 @@ class StreamReader:
         self.message = Message("assistant")
         self.finish: str | None = None
         self.usage = Usage()
+        self.lost: list[str] = []
 
     def feed(self, chunk: Any) -> list[Event]:
         """The events of one chunk."""
@@ -376,11 +381,15 @@ class StreamReader:
         for path, item in fields.items("choices"):
             choice = Fields(item, path)
             if choice.get("index") not in (None, 0):
+                self.lost.append(f"choices[{choice.get('index')}]")
                 continue
+            if choice.get("logprobs"):
+                self.lost.append(choice.at("logprobs"))
             delta = choice.object("delta")
             if delta is not None:
                 new += self._reading.reasoning(delta.text("reasoning_content") or delta.text("reasoning") or "")
-                new += self._reading.text(delta.text("content") or "")
+                new += self._reading.text((delta.text("content") or "") + (delta.text("refusal") or ""))
+                self.lost += [delta.at(key) for key, value in delta.value.items() if key not in _MESSAGE and value]
                 for place, call in delta.items("tool_calls"):
                     new += self._call(Fields(call, place))
             reason = choice.text("finish_reason")

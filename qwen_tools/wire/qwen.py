@@ -24,7 +24,7 @@ from ..messages import Message, as_messages
 from ..parser import StreamParser
 from ..prompt import ASSISTANT, generation_prefill, render, text_file
 from ..tools import Tool
-from .answer import message_of
+from .answer import message_of, parts
 from .request import Request
 
 _TURN = re.compile(r"<\|im_end\|>\n<\|im_start\|>(system|user|assistant)\n")
@@ -48,8 +48,8 @@ class _Turn(NamedTuple):
 
 
 def read_request(text: str, family: str | None = None) -> Request:
-    """Read a prompt. Without ``family`` it is the one that explains the text with the fewest messages, the most tools
-    and the fewest oddities. ``meta["qwen"]`` says which, and with which options.
+    """Read a prompt. Without ``family`` it is the one that explains the text with the fewest turns, the most tools and
+    the fewest oddities; the results of one turn are many messages. ``meta["qwen"]`` says which, and with which options.
 
     Raises WireError with line and column for what no renderer of the family writes.
     """
@@ -65,7 +65,8 @@ def read_request(text: str, family: str | None = None) -> Request:
             except WireError as error:
                 first = first or error
                 continue
-            rank = (len(request.messages), -len(request.tools), odd)
+            said = sum(message.role != "tool" for message in request.messages)
+            rank = (said, -len(request.tools), odd)
             if best is None or rank < best[0]:
                 best = rank, request
     if best is None:
@@ -93,6 +94,9 @@ def response(message: Message, family: str = "qwen3", **options: Any) -> str:
     prefill = generation_prefill(family, **options)
     if message.raw is not None and message.prefill == prefill:
         return message.raw
+    said = list(parts(message))
+    text = "".join(part for part in said if isinstance(part, str))
+    message = replace(message, content=text, calls=tuple(part for part in said if not isinstance(part, str)))
     question = [Message("user", "")]
     start = len(render(question, (), family, **options)) - len(prefill)
     end = len(get(family).end_of_turn + "\n" + ASSISTANT + prefill)

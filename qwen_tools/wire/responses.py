@@ -16,7 +16,7 @@ from ..events import Event, Usage
 from ..fields import Fields, WireError, kind, short
 from ..messages import Message, ToolCall, read_call, text_of
 from ..tools import Tool
-from .answer import CallsOut, InOrder, Reading, call_id, parts
+from .answer import CallsOut, InOrder, Reading, call_id, cut_off, parts
 from .openai import error_text
 from .request import (
     NAMES,
@@ -146,7 +146,10 @@ def read_tool(data: Any, path: str) -> Tool:
         named = short(str(fields.get("type")))
         raise WireError(fields.at("type"), f"must be function; {named} is not supported")
     more = {
-        key: value for key, value in fields.value.items() if key not in ("type", "name", "description", "parameters")
+        key: value
+        for key, value in fields.value.items()
+        if key not in ("type", "name", "description", "parameters")
+        and (key, value) != ("strict", False)  # what a tool is everywhere else where nothing is said
     }
     name, description = fields.need("name"), fields.text("description")
     return tool_of(name, description, fields.get("parameters"), fields.at("parameters"), **more)
@@ -443,8 +446,9 @@ def _reasoning_item(id: str, text: str, status: str) -> dict[str, Any]:  # noqa:
     return {"id": id, "type": "reasoning", "status": status, "summary": [], "content": content}
 
 
-def read_response(body: Any) -> tuple[Message, str, Usage]:
-    """The message of an answer, how it ended, and what it cost. Raises WireError."""
+def read_response(body: Any, lost: list[str] | None = None) -> tuple[Message, str, Usage]:
+    """The message of an answer, how it ended, and what it cost. ``lost`` gets what else was said. Raises WireError."""
+    lost = [] if lost is None else lost
     fields = Fields(body)
     if fields.get("status") == "failed" or fields.get("error") is not None:
         raise WireError("error", error_text(fields.get("error")))
@@ -453,9 +457,12 @@ def read_response(body: Any) -> tuple[Message, str, Usage]:
     items = fields.items("output")
     for path, item in items:
         Fields(item, path).one_of("type", ("message", "function_call", "reasoning"), "message")
-    message = _read_answer(items, [])
+    unsaid: list[str] = []
+    message = _read_answer(items, unsaid)
+    lost += [place for place in unsaid if not place.endswith("].id")]  # items of an answer get ids anew
     finish = _finish(fields)
     if finish != "stop":  # what was cut off is no call
+        lost += cut_off(message)
         message = replace(message, calls=tuple(call for call in message.calls if not call.problems), finish=finish)
     return message, finish, read_usage(fields.get("usage"))
 
@@ -608,6 +615,7 @@ class StreamReader:
         self.message = Message("assistant")
         self.finish: str | None = None
         self.usage = Usage()
+        self.lost: list[str] = []
 
     def feed(self, chunk: Any) -> list[Event]:
         """The events of one of theirs."""
@@ -655,6 +663,9 @@ class StreamReader:
         if item.get("type") != "function_call":
             if done and item.get("type") in ("message", "reasoning"):
                 self._items[index] = dict(item.value)
+                _note_parts(item.get("content"), f"output[{index}].content", self.lost)
+                if item.get("encrypted_content"):
+                    self.lost.append(f"output[{index}].encrypted_content")
             return []
         new: list[Event] = []
         if not done:
