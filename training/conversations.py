@@ -17,7 +17,7 @@ from qwen_tools.executor import execute, refusal
 from qwen_tools.messages import Message, ToolCall
 from qwen_tools.tools import Tool, Toolbox
 
-from . import households, pastimes, sentences, tools, towns, trades
+from . import households, pastimes, sentences, tools, towns, trades, written
 from .chains import CHAINS
 from .invented import Invented
 from .lookups import akin, lookup
@@ -121,6 +121,13 @@ def _calls(*calls: ToolCall) -> Message:
 
 def _told(content: str) -> Message:
     return Message("tool", content)
+
+
+def _of_other_type(value: Any) -> Any:
+    """A number as text, digits as a number; None where that cannot be."""
+    if isinstance(value, str):
+        return int(value) if value.isascii() and value.isdigit() and value[0] != "0" else None
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _as_text(value: Any) -> str:
@@ -336,11 +343,15 @@ class Maker:
         arguments, required = dict(use.call.arguments), use.offered.tool.parameters["required"]
         name = use.call.name
         enums = [key for key in arguments if "enum" in use.offered.tool.parameters["properties"][key]]
-        kind = random.choice(["name", "missing", "enum"])
+        typed = [key for key, value in arguments.items() if _of_other_type(value) is not None]
+        kind = random.choice(["name", "missing", "enum", "type", "type"])
         if kind == "missing" and required:
             del arguments[random.choice(required)]
         elif kind == "enum" and enums:
             arguments[enums[0]] = "automatic"
+        elif kind == "type" and typed:
+            key = random.choice(typed)
+            arguments[key] = _of_other_type(arguments[key])
         else:
             others = [
                 other
@@ -395,6 +406,40 @@ class Maker:
             [_ask(question), _calls(wrong.call), _told(error), _calls(use.call), _told(use.result), _say(use.answer)],
         )
 
+    def listed(self, language: str) -> Conversation:
+        """The call says a name in other words than the tool, which lists those it knows. Where the right one is
+        among them, it is called for; else that it is not is the answer.
+        """
+        random, invented = self.random, self._any(language)
+        use = self.use(invented, language)
+        slots = [
+            key
+            for key, value in use.values.items()
+            if invented.slots[key][2].schema == {"type": "string"} and 0 < len(value.text) < 20
+        ]
+        if not slots:
+            raise Unfit
+        slot = random.choice(slots)
+        right, kind = use.values[slot].text, invented.slots[slot][2]
+        others = {kind.draw(random, language).text for _ in range(3)} - {right}
+        parts = right.split()
+        said = random.choice(
+            [f"{slot} {right}", f"the {right}", f"{right} {slot}", parts[0] if parts[1:] else right.lower()]
+        )
+        if not others or said in (right, *others):
+            raise Unfit
+        known = random.random() < 0.7
+        names = sorted({*others, right} if known else others, key=lambda _: random.random())
+        words = random.choice(sentences.LISTED)
+        told = refusal("", "tool_error", words.format(value=said if known else right, names=", ".join(names))).content
+        if known:
+            wrong = self._used(use.offered, language, "-", {**use.values, slot: Value(said, said)})
+            rest = [_calls(wrong.call), _told(told), _calls(use.call), _told(use.result), _say(use.answer)]
+        else:
+            answer = random.choice(sentences.NOT_LISTED[language])
+            rest = [_calls(use.call), _told(told), _say(answer.format(value=right, names=joined(names, language)))]
+        return Conversation("listed", language, [_ask(use.question), *rest], frozenset([1] if known else []))
+
     def failure(self, language: str) -> Conversation:
         """A tool that fails, or was not allowed: said honestly, not tried again."""
         use, random = self.use(self._any(language), language), self.random
@@ -441,7 +486,7 @@ class Maker:
         foreign = [each for each in others if not each.topics & taken]
         if taken & {"search", "code", "calculation"}:  # those can answer most things
             foreign = [each for each in foreign if each.topics & _DEEDS]
-        elif near and random.random() < 0.25:
+        elif near and random.random() < 0.2:
             foreign = near
         if not foreign:
             raise Unfit
@@ -458,8 +503,14 @@ class Maker:
         if not self._offered:
             for _ in range(self.random.choice([1, 2, 3, 4, 6])):
                 self.offer(self._new())
-        question, answer = self.random.choice(sentences.KNOWN[language])
+        question, answer = self._known(language)
         return Conversation("known", language, [_ask(question), _say(answer)])
+
+    def _known(self, language: str) -> tuple[str, str]:
+        """A question that needs no tool, and its answer: of the list, or for some JSON or code."""
+        if language in written.LANGUAGES and self.random.random() < 0.4:
+            return written.task(self.random, language)
+        return self.random.choice(sentences.KNOWN[language])
 
     def unclear(self, language: str) -> Conversation:
         """What a tool needs was not said: ask back."""
@@ -499,7 +550,8 @@ class Maker:
             other = self.use(self._any(language), language)
             messages += [_ask(other.question), _calls(other.call), _told(other.result), _say(other.answer)]
         else:
-            question, answer = random.choice((sentences.THANKS if kind == "thanks" else sentences.KNOWN)[language])
+            thanks = kind == "thanks"
+            question, answer = random.choice(sentences.THANKS[language]) if thanks else self._known(language)
             messages += [_ask(question), _say(answer)]
         return Conversation("longer", language, messages)
 
@@ -558,8 +610,10 @@ class Maker:
         conversations = []
         for _ in range(size):
             language = self._language()
-            pairs = sentences.KNOWN[language] + sentences.BLIND.get(language, [])
-            question, answer = self.random.choice(pairs)
+            blind = sentences.BLIND.get(language, [])
+            question, answer = (
+                self.random.choice(blind) if blind and self.random.random() < 0.1 else self._known(language)
+            )
             conversations.append(Conversation("plain", language, [_ask(question), _say(answer)]))
         return Group(self._system(), [], conversations)
 
@@ -578,10 +632,11 @@ _KINDS = {
     "chain": 10,
     "mistake": 6,
     "misspelt": 4,
+    "listed": 6,
     "failure": 4,
     "repeated": 2,
-    "unsuitable": 9,
-    "known": 8,
+    "unsuitable": 7,
+    "known": 10,
     "unclear": 3,
     "longer": 7,
 }

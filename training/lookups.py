@@ -44,7 +44,15 @@ def _word(*words: str) -> Any:
 
 
 def _time(r: Random) -> str:
-    return f"{r.randint(5, 23):02}:{r.randint(0, 59):02}"
+    time = f"{r.randint(5, 23):02}:{r.randint(0, 59):02}"
+    return r.choice([time, time, f"{time} (gate {r.randint(2, 40)})", f"{time} UTC"])
+
+
+def _day(r: Random) -> str:
+    day = f"2026-{r.randint(1, 12):02}-{r.randint(1, 28):02}"
+    weekday = r.choice(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"])
+    moment = f"{day} {r.randint(0, 23):02}:{r.randint(0, 59):02}:{r.randint(0, 59):02}"
+    return r.choice([day, f"{day} ({weekday})", f"{moment} UTC ({weekday})", f"{moment} ({weekday})"])
 
 
 _PROPERTIES = [
@@ -57,7 +65,7 @@ _PROPERTIES = [
     _property("location", _word("hall 3", "the north bank", "Quay 12", "second floor", "Elder Lane"), "location|位置|la ubicación|l'emplacement|den Ort", "Where is {x}?|Where can I find {x}?", "{x}在哪里？"),
     _property("departs", _time, "next departure|下一班时间|la próxima salida|le prochain départ|die nächste Abfahrt", "When does {x} leave next?|At what time does {x} depart?", "{x}下一班几点出发？"),
     _property("load_percent", _number(0, 100), "load|负荷|la carga|la charge|die Auslastung", "How full is {x}?|How busy is {x} at the moment?", "{x}现在有多满？"),
-    _property("inspected_on", lambda r: f"2026-{r.randint(1, 12):02}-{r.randint(1, 28):02}", "last inspection|上次检查|la última inspección|la dernière inspection|die letzte Prüfung", "When was {x} last inspected?|On which day did somebody check {x}?", "{x}上次是什么时候检查的？"),
+    _property("inspected_on", _day, "last inspection|上次检查|la última inspección|la dernière inspection|die letzte Prüfung", "When was {x} last inspected?|On which day did somebody check {x}?", "{x}上次是什么时候检查的？"),
     _property("in_charge", _word("Ines Okafor", "Mr Halvorsen", "Dr. Lindqvist", "Paula Weiss"), "person in charge|负责人|el responsable|le responsable|den Verantwortlichen", "Who is in charge of {x}?|Whom do I call about {x}?", "{x}由谁负责？"),
     _property("colour", _word("green", "dark red", "silver", "white and blue"), "colour|颜色|el color|la couleur|die Farbe", "Which colour is {x}?|What colour has {x}?", "{x}是什么颜色？"),
     _property("capacity", _number(4, 4000), "capacity|容量|la capacidad|la capacité|das Fassungsvermögen", "How much fits into {x}?|What can {x} hold?", "{x}能容纳多少？"),
@@ -81,7 +89,7 @@ _THINGS = (
 )  # fmt: skip
 _NAMES = (
     "Nordpunkt", "B12", "7", "Old Anna", "Silver Fox", "4-East", "Marigold", "K-9", "Sunfield", "31", "Bluebell", "Delta", "Hilltop", "R2", "Santa Rosa",
-    "Waldhof", "东门", "三号", "红星", "Pelican", "C3", "Juniper", "108", "Kestrel", "Lower End",
+    "Waldhof", "东门", "三号", "红星", "Pelican", "C3", "Juniper", "108", "Kestrel", "Lower End", "9-", "B2+", "X-", "0+", "44", "2020", "6A", "05", "K+",
 )  # fmt: skip
 
 
@@ -110,9 +118,9 @@ def lookup(random: Random) -> Invented:
         Kind({"type": "string"}, draw),
     )
     asks = {
-        "en": [each.format(x=f"{thing} {{name}}") for each in chosen.asked["en"]]
+        "en": [each.format(x=x) for each in chosen.asked["en"] for x in (f"{thing} {{name}}", f"the {{name}} {thing}")]
         + [f"What is the {chosen.said['en']} of the {thing} {{name}}?", f"{thing.capitalize()} {{name}}: {chosen.said['en']}, please."],
-        "zh": [each.format(x=f"{chinese}{{name}}") for each in chosen.asked["zh"]] + [f"{chinese}{{name}}的{chosen.said['zh']}是什么？"],
+        "zh": [each.format(x=x) for each in chosen.asked["zh"] for x in (f"{chinese}{{name}}", f"{{name}} {chinese}")] + [f"{chinese}{{name}}的{chosen.said['zh']}是什么？"],
         "es": [f"Dime {chosen.said['es']} de {{name}} ({thing})."],
         "fr": [f"Donne-moi {chosen.said['fr']} de {{name}} ({thing})."],
         "de": [f"Nenne mir {chosen.said['de']} von {{name}} ({thing})."],
@@ -125,8 +133,9 @@ def lookup(random: Random) -> Invented:
         "de": [f"{{name}}: {{{key}}}."],
     }  # fmt: skip
 
-    def result(values: Mapping[str, Any], random: Random) -> dict[str, Any]:
-        return {key: chosen.draw(random)}
+    def result(values: Mapping[str, Any], random: Random) -> Any:
+        value = chosen.draw(random)
+        return value if isinstance(value, str) and random.random() < 0.3 else {key: value}
 
     return Invented(
         frozenset([f"{slug} {key}"]), names, abouts, {"name": slot}, asks, says, result, frozenset(["name"])

@@ -122,6 +122,17 @@ FAULTS = (
     "LookupError: nothing found", "RuntimeError: the daily limit is reached", "ValueError: no data for this request",
 )  # fmt: skip
 
+# A tool that does not know a name, and those that it knows.
+LISTED = (
+    "LookupError: {value!r} is not one of {names}", "KeyError: no {value!r} here; known are {names}", "ValueError: unknown name {value!r}. Use one of: {names}",
+    "LookupError: nothing is called {value!r}; choose among {names}", "ValueError: {value!r} does not exist. There is {names}",
+)  # fmt: skip
+NOT_LISTED = {
+    "en": ["I could not find {value}. There is {names}.", "{value} is not known there; known are {names}."],
+    "zh": ["没有找到{value}，有的是{names}。"], "es": ["No se conoce {value}; hay {names}."],
+    "fr": ["{value} n'est pas connu ; il y a {names}."], "de": ["{value} ist nicht bekannt; es gibt {names}."],
+}  # fmt: skip
+
 DENIED = {
     "en": ["I did not do it, because it was not allowed. I would have run it as you asked.", "The call was not allowed, so nothing was changed."],
     "zh": ["由于没有获得允许，我没有执行这个操作。"], "es": ["No se ha permitido, así que no he hecho nada."],

@@ -117,7 +117,8 @@ def _moment(v: Mapping[str, Any], r: Random) -> Any:
     day = f"2026-{r.randint(1, 12):02}-{r.randint(1, 28):02}"
     text = f"{day} {r.randint(0, 23):02}:{r.randint(0, 59):02}:{r.randint(0, 59):02}"
     weekday = r.choice(["Monday", "Tuesday", "Wednesday", "Friday", "Saturday"])
-    return r.choice([text, f"{weekday}, {text}", f"{text} UTC ({weekday})", f"{text} ({weekday})", f"{text} +08:00"])
+    zone = r.choice([" UTC", " UTC", " CET", " +08:00", ""])
+    return r.choice([text, f"{weekday}, {text}", f"{text}{zone} ({weekday})", f"{text}{zone} ({weekday})"])
 
 
 _tool(
